@@ -1,0 +1,57 @@
+"""Replacing a file so that a reader, or a crash, sees the old one or the new one and nothing between."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+
+def replace_file(path: Path, write: Callable[[Path], None], *, backup: Path | None = None) -> None:
+    """Write a file beside ``path`` and put it in its place.
+
+    Args:
+        path: the file to make or replace; its folder is made if it is missing.
+        write: writes the whole content to the path it is given.
+        backup: where the file that is replaced is kept; ``path`` itself is never missing meanwhile.
+
+    Raises:
+        OSError: the folder can't be written, or the disk is full; ``path`` is as it was.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write(beside)
+        _sync(beside)
+        if backup is not None and path.exists():
+            _keep(path, backup)
+        os.replace(beside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise
+    _sync(path.parent)
+
+
+def _keep(path: Path, backup: Path) -> None:
+    """Make ``backup`` a second name of the file; a copy where the disk has no hard links."""
+    link = backup.with_name(f".{backup.name}.{os.getpid()}.tmp")
+    link.unlink(missing_ok=True)
+    try:
+        os.link(path, link)
+    except OSError:
+        link.write_bytes(path.read_bytes())
+        _sync(link)
+    os.replace(link, backup)
+
+
+def _sync(path: Path) -> None:
+    """Wait until the file's, or the folder's, content is on the disk."""
+    if os.name == "nt" and path.is_dir():
+        return  # Windows has no handle for a folder's entries
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,1 @@
+"""Memory and history: no chat model, no network, no configuration."""

@@ -1,0 +1,143 @@
+"""Every error ffai raises, as one tree.
+
+FFAIError
+├── InvalidArgumentError (ValueError)      an argument has the right type and a wrong value
+├── ArgumentTypeError (TypeError)          an argument has a wrong type
+├── ConfigError (ValueError)               a setting in a file or the environment is wrong
+├── ClosedError (RuntimeError)             used after close()
+├── MissingExtraError (ImportError)        an optional package is not installed
+├── ClientError (RuntimeError)             a chat client failed or answered something unusable
+│   └── AllClientsFailedError              every client of a fallback chain failed
+├── UnknownReferenceError (ValueError)     {{name.response}} names no earlier prompt
+├── EmbeddingError (RuntimeError)          an embedding model failed
+│   ├── ModelUnavailableError (ImportError)  a local model can't be loaded
+│   ├── MissingKeyError (ValueError)       a provider needs a key
+│   └── BadVectorError (ValueError)        a vector of the wrong size, zero or not finite
+│       └── DimensionError                 two vectors differ in size
+└── StoreError (RuntimeError)              the stored turns can't be read or written
+    ├── StoreFileNotFoundError (FileNotFoundError)
+    ├── SchemaVersionError (ValueError)    a file of a format this build can't read
+    ├── DamagedFileError (ValueError)      a file that is not what its name says
+    └── JournalError                       the journal can't be written
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class FFAIError(Exception):
+    """The root of every error that ffai raises."""
+
+
+class InvalidArgumentError(FFAIError, ValueError):
+    """An argument has a value that can't be used."""
+
+
+class ArgumentTypeError(FFAIError, TypeError):
+    """An argument has a type that can't be used."""
+
+
+class ConfigError(FFAIError, ValueError):
+    """A setting is unknown, or has a value that can't be used."""
+
+    def __init__(self, source: str, key: str, problem: str) -> None:
+        super().__init__(f"{source}: {key}: {problem}")
+        self.source, self.key, self.problem = source, key, problem
+
+
+class ClosedError(FFAIError, RuntimeError):
+    """Something was used after its close()."""
+
+
+class MissingExtraError(FFAIError, ImportError):
+    """An optional package is needed and not installed."""
+
+    def __init__(self, module: str, extra: str) -> None:
+        super().__init__(f'{module!r} is not installed. Install it with: pip install "ffai[{extra}]"', name=module)
+        self.module, self.extra = module, extra
+
+
+class ClientError(FFAIError, RuntimeError):
+    """A chat client failed, or answered something that is not a reply."""
+
+
+class AllClientsFailedError(ClientError):
+    """Every client of a fallback chain failed; the first error is the cause."""
+
+    def __init__(self, errors: Sequence[tuple[str, BaseException]]) -> None:
+        told = "; ".join(f"{model}: {type(error).__name__}: {error}" for model, error in errors)
+        super().__init__(f"All {len(errors)} models failed. {told}")
+        self.errors = tuple(errors)
+
+
+class UnknownReferenceError(FFAIError, ValueError):
+    """A prompt refers to the response of a prompt that has none."""
+
+    def __init__(self, names: Sequence[str], known: Sequence[str]) -> None:
+        super().__init__(f"No response is known for {sorted(names)!r}. Known prompt names: {sorted(known)!r}.")
+        self.names, self.known = tuple(names), tuple(known)
+
+
+class EmbeddingError(FFAIError, RuntimeError):
+    """An embedding model failed."""
+
+
+class ModelUnavailableError(EmbeddingError, ImportError):
+    """A local embedding model can't be loaded."""
+
+
+class MissingKeyError(EmbeddingError, ValueError):
+    """A provider needs a key that was not given."""
+
+    def __init__(self, model: str, variable: str) -> None:
+        super().__init__(f"No API key for model {model!r}. Set {variable} or pass api_key.")
+        self.model, self.variable = model, variable
+
+
+class BadVectorError(EmbeddingError, ValueError):
+    """A vector is all zeros, not finite, or of the wrong size."""
+
+
+class DimensionError(BadVectorError):
+    """Two vectors that are compared differ in size."""
+
+    def __init__(self, found: int, expected: int) -> None:
+        super().__init__(f"A vector has {found} dimensions; the stored vectors have {expected}.")
+        self.found, self.expected = found, expected
+
+
+class StoreError(FFAIError, RuntimeError):
+    """The stored turns can't be read or written."""
+
+
+class StoreFileNotFoundError(StoreError, FileNotFoundError):
+    """There is no memory file at the path."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"Memory persistence file not found: {str(path)!r}")
+        self.path = path
+
+
+class SchemaVersionError(StoreError, ValueError):
+    """A file was written in a format this build can't read."""
+
+    def __init__(self, found: Sequence[int], supported: int) -> None:
+        super().__init__(
+            f"Unsupported memory persistence schema version(s): {sorted(found)}. "
+            f"This build supports version {supported} only."
+        )
+        self.found, self.supported = tuple(found), supported
+
+
+class DamagedFileError(StoreError, ValueError):
+    """A file is cut, empty, or of another kind than its name says."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{str(path)!r} is not a memory file that can be read: {problem}")
+        self.path, self.problem = path, problem
+
+
+class JournalError(StoreError):
+    """The journal can't be read or written."""
