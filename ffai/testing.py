@@ -68,8 +68,9 @@ class FakeEmbedder:
 
         vector = np.full(self.dimensions, 1e-3, dtype=np.float32)  # a text without words is not a zero vector
         for word in words:
-            digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest()
-            vector[int.from_bytes(digest[:7], "big") % self.dimensions] += 1.0 if digest[7] % 2 else -1.0
+            digest = hashlib.shake_256(word.encode("utf-8", "replace")).digest(self.dimensions // 8 + 1)
+            bits = np.unpackbits(np.frombuffer(digest, np.uint8))[: self.dimensions]
+            vector += 2.0 * bits - 1.0
         return vector / np.linalg.norm(vector)
 
 
