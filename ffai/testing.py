@@ -29,8 +29,8 @@ class FakeEmbedder:
         gate: an event each call waits for; set at the start.
 
     Example:
-        >>> embedder = FakeEmbedder(dimensions=32)
-        >>> a, b, c = embedder.embed(["a red house", "the house is red", "a blue boat"])
+        >>> embedder = FakeEmbedder()
+        >>> a, b, c = embedder.embed(["red house", "the house is red", "blue boat"])
         >>> bool(a @ b > a @ c)
         True
     """
