@@ -1,0 +1,1 @@
+"""ffai: memory for LLM applications."""

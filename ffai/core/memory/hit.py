@@ -1,0 +1,62 @@
+"""What a search finds, and what a store holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ffai.core.memory.identity import content_id, notes_of
+from ffai.typing import Metadata
+
+
+class Entry(NamedTuple):
+    """One stored turn with its vector."""
+
+    text: str
+    embedding: list[float]
+    turn: dict[str, Any]
+    metadata: Metadata
+
+
+@dataclass(frozen=True)
+class TurnHit:
+    r"""One turn found by a search. Its dicts are copies: changing them changes nothing in the store.
+
+    Example:
+        >>> hit = TurnHit(score=0.9, turn={}, turn_index=0, text="How?\nThus.", metadata={})
+        >>> hit.text, hit.response
+        ('How?\nThus.', None)
+    """
+
+    score: float
+    """Cosine similarity to the query, in ``[-1, 1]``."""
+    turn: dict[str, Any]
+    """The stored turn: ``{"role", "content", "timestamp", "metadata"}``."""
+    turn_index: int
+    """Position in the store when it was searched."""
+    text: str
+    """What was embedded: the prompt, a newline, the response."""
+    metadata: Metadata
+    """What the caller attached to the turn."""
+
+    @property
+    def turn_id(self) -> str:
+        """The turn's id: the one it was given when it was accepted, else one made from its content."""
+        return str(notes_of(self.turn).get("turn_id") or content_id(self.text, self.turn, self.metadata))
+
+    @property
+    def prompt(self) -> str | None:
+        """What was asked; ``None`` where the turn does not say where its response begins."""
+        begins = notes_of(self.turn).get("response_at")
+        return self.text[: begins - 1] if isinstance(begins, int) else None
+
+    @property
+    def response(self) -> str | None:
+        """What was answered; ``None`` where the turn does not say where its response begins."""
+        begins = notes_of(self.turn).get("response_at")
+        return self.text[begins:] if isinstance(begins, int) else None
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """Whose turn it is, as the fields that were given; empty where none were."""
+        return dict(notes_of(self.turn).get("scope") or {})

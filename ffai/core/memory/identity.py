@@ -1,0 +1,85 @@
+"""What ffai notes about a turn (its id, its scope, where the response begins), and ids from content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ffai.core.memory.jsontext import clean_text, to_json
+from ffai.core.scope import MemoryScope
+from ffai.typing import Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """A turn as it enters the journal and the file: ids and JSON are final."""
+
+    turn_id: str
+    text: str
+    turn: str
+    """The turn dict, as JSON."""
+    metadata: str
+    """The caller's metadata, as JSON."""
+
+
+def new_turn(
+    prompt: str,
+    response: str,
+    *,
+    scope: MemoryScope | None = None,
+    timestamp: float | None = None,
+    metadata: Metadata | None = None,
+) -> NewTurn:
+    """Make a turn of a question and its answer, with a new id.
+
+    Raises:
+        ArgumentTypeError: the metadata holds a value that JSON can't; names where.
+    """
+    prompt, response = clean_text(prompt), clean_text(response)
+    text = f"{prompt}\n{response}" if response else prompt
+    turn_id = uuid.uuid4().hex
+    notes: dict[str, Any] = {"turn_id": turn_id, "response_at": len(prompt) + 1 if response else len(text)}
+    if scope is not None and (fields := scope.as_dict()):
+        notes["scope"] = fields
+    caller = to_json(metadata or {}, "metadata")
+    turn = {
+        "role": "assistant",
+        "content": [{"type": "text", "text": text}],
+        "timestamp": time.time() if timestamp is None else timestamp,
+        "metadata": {**json.loads(caller), "ffai": notes} if metadata else {"ffai": notes},
+    }
+    return NewTurn(turn_id, text, to_json(turn, "turn"), caller)
+
+
+def notes_of(turn: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Read what ffai noted about a turn; empty for a turn from elsewhere.
+
+    Example:
+        >>> notes_of({"metadata": {"ffai": {"turn_id": "a1"}}})["turn_id"]
+        'a1'
+    """
+    metadata = turn.get("metadata")
+    notes = metadata.get("ffai") if isinstance(metadata, Mapping) else None
+    return notes if isinstance(notes, Mapping) else {}
+
+
+def content_id(text: str, turn: Mapping[str, Any], metadata: Mapping[str, Any], copy: int = 1) -> str:
+    """Make the id of a turn that has none from its content.
+
+    Args:
+        text: what was embedded.
+        turn: the turn dict.
+        metadata: the caller's metadata.
+        copy: which of several equal turns it is, from 1.
+
+    Example:
+        >>> content_id("a", {}, {}) == content_id("a", {}, {}) != content_id("a", {}, {}, copy=2)
+        True
+    """
+    content = json.dumps([text, turn, metadata, copy], sort_keys=True, separators=(",", ":"))
+    return "c" + hashlib.blake2b(content.encode(), digest_size=15).hexdigest()

@@ -1,0 +1,188 @@
+"""The memory file: one Parquet file, five columns, one row a turn.
+
+Facts about the file (which journal it belongs to, how far it holds it, which model made the vectors) are key-value
+metadata of the file. They may be absent: other programs write the same columns without them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffai._atomic import replace_file
+from ffai.core.memory.turn_store import TurnVectorStore
+from ffai.core.similarity import Vector
+from ffai.errors import DamagedFileError, SchemaVersionError, StoreError, StoreFileNotFoundError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+logger = logging.getLogger(__name__)
+
+SCHEMA_VERSION = 1
+COLUMNS = ("text", "embedding", "turn", "metadata", "_schema_version")
+_FACTS = "ffai"
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What a memory file says of itself."""
+
+    journal_id: str | None = None
+    """The journal whose changes it holds."""
+    change: int = 0
+    """Number of the last change it holds."""
+    model: str | None = None
+    """Name of the embedding model."""
+
+
+def persist_store(store: TurnVectorStore, path: str | Path) -> None:
+    """Write all turns of a store to a file; one that is there is replaced, whole and atomically.
+
+    Args:
+        store: the turns.
+        path: the Parquet file; its folder is made if it is missing.
+
+    Raises:
+        OSError: the file can't be written; one that was there is as it was.
+
+    Example:
+        >>> import tempfile
+        >>> store = TurnVectorStore()
+        >>> _ = store.add("How?", [1.0, 0.0], {"role": "user"})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     persist_store(store, f"{folder}/turns.parquet")
+        ...     load_store(f"{folder}/turns.parquet").count()
+        1
+    """
+    frame = frame_of(*store._columns())
+    replace_file(Path(path), lambda beside: write_frame(frame, beside, FileFacts()))
+
+
+def load_store(path: str | Path) -> TurnVectorStore:
+    """Read the turns of a file.
+
+    Raises:
+        StoreFileNotFoundError: there is no such file (a ``FileNotFoundError``).
+        SchemaVersionError: it is of another version (a ``ValueError``).
+        DamagedFileError: it can't be read, or lacks columns (a ``ValueError``).
+    """
+    frame, _ = read_file(Path(path))
+    store = TurnVectorStore()
+    fill(store, frame, source=str(path))
+    return store
+
+
+def read_file(path: Path) -> tuple[pl.DataFrame, FileFacts]:
+    """Read a memory file: its five columns, and what it says of itself. Raises as :func:`load_store`."""
+    import polars as pl
+
+    if not path.exists():
+        raise StoreFileNotFoundError(path)
+    try:
+        frame = pl.read_parquet(path, memory_map=False)
+        facts = _facts_from(pl.read_parquet_metadata(path))
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        raise DamagedFileError(path, f"{error}") from error
+    _check_columns(path, frame)
+    return frame.select(COLUMNS), facts
+
+
+def _check_columns(path: Path, frame: pl.DataFrame) -> None:
+    missing = [column for column in COLUMNS if column not in frame.columns]
+    if "_schema_version" in missing:
+        raise DamagedFileError(path, "missing '_schema_version' column")
+    versions = frame["_schema_version"].unique().to_list()
+    if versions and versions != [SCHEMA_VERSION]:
+        raise SchemaVersionError([version for version in versions if version != SCHEMA_VERSION], SCHEMA_VERSION)
+    if missing:
+        raise DamagedFileError(path, f"missing {missing[0]!r} column")
+
+
+def _facts_from(metadata: dict[str, str]) -> FileFacts:
+    try:
+        facts = json.loads(metadata[_FACTS])
+        return FileFacts(facts.get("journal_id"), int(facts.get("change", 0)), facts.get("model"))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return FileFacts()
+
+
+def write_frame(frame: pl.DataFrame, path: Path, facts: FileFacts) -> None:
+    """Write a memory file's columns and facts to a path, not atomically.
+
+    Raises:
+        OSError: the disk is full, or the path can't be written.
+    """
+    import polars as pl
+
+    told = {"journal_id": facts.journal_id, "change": facts.change, "model": facts.model}
+    try:
+        frame.write_parquet(path, metadata={_FACTS: json.dumps(told)})
+    except pl.exceptions.PolarsError as error:
+        raise StoreError(f"The memory file can't be written: {error}") from error
+
+
+def frame_of(texts: Sequence[str], vectors: Vector, turns: Sequence[str], metadata: Sequence[str]) -> pl.DataFrame:
+    """Make the five columns.
+
+    Args:
+        texts: what was embedded.
+        vectors: shape ``(len(texts), dim)``.
+        turns: turn dicts, as JSON.
+        metadata: the caller's metadata, as JSON.
+    """
+    import polars as pl
+
+    kind = pl.List(pl.Float64)
+    embedding = pl.Series("embedding", vectors).cast(kind) if len(texts) else pl.Series("embedding", [], dtype=kind)
+    return pl.DataFrame(
+        [
+            pl.Series("text", texts, dtype=pl.String),
+            embedding,
+            pl.Series("turn", turns, dtype=pl.String),
+            pl.Series("metadata", metadata, dtype=pl.String),
+            pl.repeat(SCHEMA_VERSION, len(texts), dtype=pl.Int8, eager=True).alias("_schema_version"),
+        ]
+    )
+
+
+def vectors_of(frame: pl.DataFrame, source: str) -> NDArray[Any]:
+    """Read the vectors of a file: shape ``(rows, dim)``.
+
+    A vector that can't be searched (another size than the last row's, NaN, infinity) is given as zeros, and said
+    once: it scores 0 until its turn is embedded again.
+    """
+    import polars as pl
+
+    column = frame["embedding"].cast(pl.List(pl.Float64))
+    sizes = column.list.len().fill_null(0)
+    size = int(sizes[-1]) or 1
+    fits = ((sizes == size) & ~column.list.eval(pl.element().is_null()).list.any().fill_null(True)).to_numpy()
+    vectors = np.zeros((len(frame), size))
+    vectors[fits] = column.filter(pl.Series(fits)).list.to_array(size).to_numpy()
+    broken = ~np.isfinite(vectors).all(axis=1)
+    vectors[broken] = 0.0
+    if lost := int(broken.sum() + (~fits).sum()):
+        logger.warning(
+            "%s: %d of %d turns have a vector that can't be searched (not finite, or not of %d numbers). "
+            "memory.reindex(embeddings) embeds them again.",
+            source, lost, len(frame), size,
+        )  # fmt: skip
+    return vectors
+
+
+def fill(store: TurnVectorStore, frame: pl.DataFrame, source: str) -> None:
+    """Add a file's rows to a store."""
+    if not len(frame):
+        return
+    text, turn, metadata = (
+        frame[name].fill_null(blank).to_list() for name, blank in (("text", ""), ("turn", "{}"), ("metadata", "{}"))
+    )
+    store._extend(text, vectors_of(frame, source), turn, metadata)

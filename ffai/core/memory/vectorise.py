@@ -1,0 +1,91 @@
+"""Asking an embedder for vectors and believing none of them unchecked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ffai.core.embeddings.protocol import Embedder, embedder_name
+from ffai.core.memory.parts import parts_of
+from ffai.core.similarity import Vector, as_vector, unit
+from ffai.errors import BadVectorError, EmbeddingError
+
+SHORT = 200
+"""A text of at most so many characters is never refused for its length."""
+
+
+def embed_texts(embedder: Embedder, texts: Sequence[str], dimensions: int | None = None) -> list[Vector]:
+    """Embed texts in one call.
+
+    Returns:
+        One vector per text, each of the same size, finite and not zero.
+
+    Raises:
+        BadVectorError: a vector can't be used.
+        EmbeddingError: the number of vectors is not the number of texts.
+        Exception: whatever the embedder raises.
+    """
+    return check_vectors(embedder, embedder.embed(list(texts)), len(texts), dimensions)
+
+
+def check_vectors(embedder: Embedder, rows: Any, expected: int, dimensions: int | None = None) -> list[Vector]:
+    """Check what an embedder gave; see :func:`embed_texts`."""
+    found = list(rows)
+    if len(found) != expected:
+        raise EmbeddingError(f"{embedder_name(embedder)!r} gave {len(found)} vectors for {expected} texts.")
+    vectors: list[Vector] = []
+    for row in found:
+        vector = as_vector(row, dimensions)
+        if not np.any(vector):
+            raise BadVectorError(f"{embedder_name(embedder)!r} gave a vector of zeros.")
+        dimensions = vector.size
+        vectors.append(vector)
+    return vectors
+
+
+def embed_turns(embedder: Embedder, texts: Sequence[str], dimensions: int | None = None) -> list[list[Vector]]:
+    """Embed the texts of turns, long ones in parts too, in one call.
+
+    Returns:
+        For each text its own vector, then those of its parts.
+
+    Raises:
+        As :func:`embed_texts`.
+    """
+    wanted = [[text, *parts_of(text)] for text in texts]
+    vectors = iter(embed_texts(embedder, [text for group in wanted for text in group], dimensions))
+    return [[next(vectors) for _ in group] for group in wanted]
+
+
+def embed_piecewise(embedder: Embedder, text: str, dimensions: int | None = None) -> list[Vector]:
+    """Embed a text that the embedder refuses whole: in parts, and those it refuses in halves.
+
+    Returns:
+        The text's own vector, the mean direction of the pieces; then those of the pieces.
+
+    Raises:
+        EmbeddingError: a short piece is refused too, or a vector can't be used.
+        Exception: whatever the embedder raises for a short piece.
+    """
+    pieces = parts_of(text) or [text]
+    vectors = [vector for piece in pieces for vector in _embed_or_halve(embedder, piece, dimensions)]
+    mean: Vector = np.mean([unit(vector) for vector in vectors], axis=0)
+    return [mean if np.any(mean) else vectors[0], *vectors]
+
+
+def _embed_or_halve(embedder: Embedder, text: str, dimensions: int | None) -> list[Vector]:
+    try:
+        return embed_texts(embedder, [text], dimensions)
+    except Exception:  # an embedder raises what it likes
+        if len(text) <= SHORT:
+            raise
+    return [vector for half in _halves(text) for vector in _embed_or_halve(embedder, half, dimensions)]
+
+
+def _halves(text: str) -> list[str]:
+    """Cut a text at the white space nearest behind its middle."""
+    middle = text.find(" ", len(text) // 2)
+    cut = middle if 0 < middle < len(text) - 1 else len(text) // 2
+    return [text[:cut], text[cut:]]
