@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffai._atomic import replace_file
+from ffai.core.memory.identity import content_id
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.similarity import Vector
 from ffai.errors import DamagedFileError, SchemaVersionError, StoreError, StoreFileNotFoundError
@@ -92,7 +94,20 @@ def read_file(path: Path) -> tuple[pl.DataFrame, FileFacts]:
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise DamagedFileError(path, f"{error}") from error
     _check_columns(path, frame)
-    return frame.select(COLUMNS), facts
+    blanks = [pl.col(name).fill_null(blank) for name, blank in (("text", ""), ("turn", "{}"), ("metadata", "{}"))]
+    return frame.select(COLUMNS).with_columns(blanks), facts
+
+
+def read_facts(path: Path) -> FileFacts:
+    """Read what a memory file says of itself; nothing where there is no such file, or not one that can be read."""
+    import polars as pl
+
+    if not path.exists():
+        return FileFacts()
+    try:
+        return _facts_from(pl.read_parquet_metadata(path))
+    except (pl.exceptions.PolarsError, OSError, ValueError):
+        return FileFacts()
 
 
 def _check_columns(path: Path, frame: pl.DataFrame) -> None:
@@ -178,11 +193,21 @@ def vectors_of(frame: pl.DataFrame, source: str) -> NDArray[Any]:
     return vectors
 
 
+def row_ids(frame: pl.DataFrame) -> list[str]:
+    """Return the id of each row: the one that ffai noted in its turn, else one made from its content."""
+    noted = frame["turn"].str.json_path_match("$.metadata.ffai.turn_id").to_list()
+    copies: Counter[str] = Counter()
+    for row in [row for row, turn_id in enumerate(noted) if turn_id is None]:
+        text, turn, metadata = frame["text"][row], frame["turn"][row], frame["metadata"][row]
+        content = f"{text}\0{turn}\0{metadata}"
+        copies[content] += 1
+        noted[row] = content_id(text, json.loads(turn), json.loads(metadata), copies[content])
+    return noted
+
+
 def fill(store: TurnVectorStore, frame: pl.DataFrame, source: str) -> None:
     """Add a file's rows to a store."""
     if not len(frame):
         return
-    text, turn, metadata = (
-        frame[name].fill_null(blank).to_list() for name, blank in (("text", ""), ("turn", "{}"), ("metadata", "{}"))
-    )
-    store._extend(text, vectors_of(frame, source), turn, metadata)
+    text, turn, metadata = (frame[name].to_list() for name in ("text", "turn", "metadata"))
+    store._extend(text, turn, metadata, vectors_of(frame, source)[:, None])

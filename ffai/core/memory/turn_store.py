@@ -35,13 +35,9 @@ class _Table:
 
     def append(self, text: str, turn: str, metadata: str, vectors: Vector) -> int:
         """Add one entry with its vector and its parts': shape ``(1 + parts, dim)``."""
-        return self._add([text], [turn], [metadata], vectors, [0])
+        return self.extend([text], [turn], [metadata], vectors, [0])
 
-    def extend(self, texts: Sequence[str], turns: Sequence[str], metadata: Sequence[str], vectors: Vector) -> None:
-        """Add entries with one vector each: shape ``(len(texts), dim)``."""
-        self._add(texts, turns, metadata, vectors, range(len(texts)))
-
-    def _add(
+    def extend(
         self,
         texts: Sequence[str],
         turns: Sequence[str],
@@ -49,6 +45,7 @@ class _Table:
         vectors: Vector,
         firsts: Sequence[int],
     ) -> int:
+        """Add entries; ``firsts`` says at which row of ``vectors`` each begins. Returns the last one's position."""
         if self.vectors is None:
             self.vectors = VectorBlocks(vectors.shape[1])
         base = self.vectors.count
@@ -124,12 +121,32 @@ class TurnVectorStore:
             rows = np.stack([as_vector(vector, size) for vector in vectors])
             return self._table.append(text, turn, metadata, rows)
 
-    def _extend(self, texts: Sequence[str], vectors: Vector, turns: Sequence[str], metadata: Sequence[str]) -> None:
-        """Add turns whose JSON is ready and whose vectors, of shape ``(len(texts), dim)``, are finite."""
+    def _extend(
+        self,
+        texts: Sequence[str],
+        turns: Sequence[str],
+        metadata: Sequence[str],
+        groups: Sequence[Sequence[Vector]] | Vector,
+    ) -> None:
+        """Add turns whose JSON is ready and whose vectors are finite.
+
+        Args:
+            texts: what was embedded.
+            turns: turn dicts, as JSON.
+            metadata: the caller's metadata, as JSON.
+            groups: for each turn its own vector and its parts'; as an array, shape ``(len(texts), 1, dim)``.
+        """
+        if not len(texts):
+            return
+        if isinstance(groups, np.ndarray):
+            rows, firsts = groups[:, 0], range(len(groups))
+        else:
+            rows = np.array([vector for group in groups for vector in group])
+            firsts = np.cumsum([0, *(len(group) for group in groups[:-1])]).tolist()
         with self._lock:
-            if self.dimensions not in (None, vectors.shape[1]):
-                raise DimensionError(vectors.shape[1], self.dimensions or 0)
-            self._table.extend(texts, turns, metadata, vectors)
+            if self.dimensions not in (None, rows.shape[1]):
+                raise DimensionError(rows.shape[1], self.dimensions or 0)
+            self._table.extend(texts, turns, metadata, rows, firsts)
 
     def search(self, query_embedding: Numbers, top_k: int = 5, threshold: float | None = None) -> list[TurnHit]:
         """Find the turns closest to a vector.

@@ -1,0 +1,275 @@
+"""One collection of turns: its journal, its store, its file, and the worker between them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+
+from ffai.core.embeddings.protocol import Embedder, embedder_name
+from ffai.core.memory.backoff import MAX_TRIES, concerns_every_text, is_transient, wait_before_next
+from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.journal import Durability
+from ffai.core.memory.place import Place
+from ffai.core.memory.saving import Saver
+from ffai.core.memory.status import FlushResult
+from ffai.core.memory.steady_journal import HEAL_EVERY, SteadyJournal
+from ffai.core.memory.turn_store import TurnVectorStore
+from ffai.core.memory.turnstile import Turnstile
+from ffai.core.memory.vectorise import SHORT, embed_piecewise, embed_turns
+from ffai.core.memory.worker import Worker
+from ffai.core.similarity import Vector
+
+logger = logging.getLogger(__name__)
+
+MAX_BATCH = 32
+"""Texts that are embedded in one call at the most."""
+LONG_CALL = 0.5
+"""Seconds. A batch that took longer is followed by one of half its size, so that a query never waits much longer."""
+
+Batch = Sequence[tuple[NewTurn, int]]
+
+
+class Collection:
+    """Turns that are accepted at once and embedded in the background.
+
+    Args:
+        embedder: makes the vectors.
+        store: where they are searched.
+        place: where they are kept; ``None`` keeps everything in memory.
+        durability: see :class:`~ffai.core.memory.journal.Journal`.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        store: TurnVectorStore,
+        place: Place | None = None,
+        durability: Durability = "process",
+    ) -> None:
+        self.embedder, self.store, self.place = embedder, store, place
+        self.notes: list[str] = []
+        self.queries = Turnstile()
+        self.closed = False
+        self.journal = SteadyJournal(place.journal if place else None, durability)
+        self.saver = Saver(place, self.journal) if place else None
+        self._changing = threading.RLock()  # between a batch's commit and clear, reindex
+        self._progress = threading.Condition()
+        self._epoch = 0
+        self._batch = MAX_BATCH
+        self._worker = Worker(self._work, self._finish, "ffai-memory")
+
+    # Turns come in
+
+    def accept(self, turn: NewTurn) -> None:
+        """Take a turn; it is durable when this returns, and embedded later."""
+        self.journal.write(lambda journal: journal.append(turn))
+        self._worker.poke()
+
+    def add(self, turn: NewTurn, vectors: Sequence[Vector]) -> int:
+        """Take a turn that is embedded already.
+
+        Returns:
+            Its position in the store.
+        """
+        with self._changing:
+            if self.place is not None:
+                self.journal.write(lambda journal: journal.index([(turn, vectors)]))
+                self._worker.poke()
+            return self.store._append(turn.text, turn.turn, turn.metadata, vectors)
+
+    def keep(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
+        """Make turns that the store holds already part of the collection."""
+        if turns:
+            self.journal.write(lambda journal: journal.index(turns))
+            self._worker.poke()
+
+    def embed_again(self, turns: Sequence[NewTurn]) -> None:
+        """Let turns wait for vectors of the present model. The file keeps the old ones until all are there."""
+        self.journal.write(lambda journal: journal.require(turns))
+        self._worker.poke()
+
+    def wake(self) -> None:
+        """Let the worker look for turns that wait since the last run."""
+        self._worker.poke()
+
+    def retry_failed(self) -> int:
+        """Make the failed turns pending again; returns how many."""
+        count = self.journal.write(lambda journal: journal.retry_failed())
+        if count:
+            self._worker.poke(now=True)
+        return count
+
+    def clear(self) -> None:
+        """Drop all turns, from memory and from the files; those that are just being embedded too."""
+        with self._changing:
+            self._epoch += 1
+            self.journal.write(lambda journal: journal.clear())
+            self.store.clear()
+            if self.saver:
+                self.saver.clear()
+        self._tell()
+
+    # Waiting
+
+    def wait_for_accepted(self, timeout: float | None) -> None:
+        """Wait until the turns accepted so far are indexed, failed or postponed, or the time is over."""
+        journal = self.journal.active
+        last = journal.last_change()
+        if not journal.waiting(last):
+            return
+        self._worker.poke(now=True)
+        with self._progress:
+            self._progress.wait_for(lambda: not self._worker.running or not journal.waiting(last), timeout)
+
+    def flush(self, timeout: float | None = None) -> FlushResult:
+        """Wait until the turns accepted so far are indexed or failed, and the file holds them; see :class:`Memory`."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        if not self.closed:
+            self.wait_for_accepted(timeout)
+            if self.saver and self.saver.ask():
+                self._worker.poke(now=True)
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                with self._progress:
+                    self._progress.wait_for(lambda: not self._worker.running or self._saver_is_done(), left)
+        return self.counts()
+
+    def _saver_is_done(self) -> bool:
+        return self.saver is None or not self.saver.asked
+
+    def counts(self) -> FlushResult:
+        """Count the turns by what became of them."""
+        if self.closed:
+            return self._last_counts
+        journal = self.journal.active
+        states, postponed = journal.counts(), len(journal.failed())
+        unfinished = states.get("pending", 0) + states.get("failed", 0)
+        return FlushResult(self.store.count(), unfinished - postponed, postponed)
+
+    def close(self, timeout: float | None) -> FlushResult:
+        """Flush within the time, then end the worker; what is not embedded stays in the journal."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        result = self.flush(timeout)
+        self._last_counts = result
+        self.closed = True
+        left = None if deadline is None else max(0.05, deadline - time.monotonic())
+        if not self._worker.stop(left):
+            logger.warning("The embedding model is still busy; %d turns were not embedded.", result.pending)
+        return result
+
+    # The worker's side
+
+    def _work(self) -> float | None:
+        """Embed one batch of what is due, write the file if it is time; tell when to come again."""
+        self.journal.heal()
+        batch = self.journal.active.due(self._batch)
+        if batch:
+            started = time.monotonic()
+            self._index(batch, self._epoch)
+            self._fit_batch(time.monotonic() - started)
+        more = bool(batch) and bool(self.journal.active.due(1))
+        if self.saver:
+            self.saver.save_if_due(embedder_name(self.embedder), drained=not more)
+        elif batch:
+            self.journal.write(lambda journal: journal.settle(saved_to=journal.last_change()))
+        self._tell()
+        return 0.0 if more else self._next_look()
+
+    def _next_look(self) -> float | None:
+        looks = [] if self.journal.healthy else [HEAL_EVERY]
+        if (due := self.journal.active.next_retry()) is not None:
+            looks.append(max(0.0, due - time.time()))
+        return min(looks, default=None)
+
+    def _fit_batch(self, seconds: float) -> None:
+        if seconds > LONG_CALL:
+            self._batch = max(1, self._batch // 2)
+        elif seconds < LONG_CALL / 2:
+            self._batch = min(MAX_BATCH, self._batch * 2)
+
+    def _index(self, batch: Batch, epoch: int) -> None:
+        """Embed turns in one call; where that fails, find out which of them it is about."""
+        self.queries.let_pass()
+        embedder = self.embedder
+        turns = [turn for turn, _ in batch]
+        try:
+            vectors = embed_turns(embedder, [turn.text for turn in turns], self.store.dimensions)
+        except Exception as error:  # noqa: BLE001 - an embedder raises what it likes
+            self._index_after(error, batch, epoch)
+        else:
+            self._commit(embedder, turns, vectors, epoch)
+
+    def _index_after(self, error: Exception, batch: Batch, epoch: int) -> None:
+        if self.closed or epoch != self._epoch:
+            return
+        if is_transient(error):
+            self._postpone(error, batch)
+        elif concerns_every_text(error):
+            self._give_up(error, batch)
+        elif len(batch) > 1:
+            middle = len(batch) // 2
+            self._index(batch[:middle], epoch)
+            self._index(batch[middle:], epoch)
+        else:
+            self._index_alone(error, batch, epoch)
+
+    def _index_alone(self, error: Exception, batch: Batch, epoch: int) -> None:
+        """Embed a single refused turn piece by piece, if it can be its length."""
+        (turn, _), embedder = batch[0], self.embedder
+        if len(turn.text) <= SHORT:
+            return self._give_up(error, batch)
+        try:
+            vectors = embed_piecewise(embedder, turn.text, self.store.dimensions)
+        except Exception as again:  # noqa: BLE001 - an embedder raises what it likes
+            return self._postpone(again, batch) if is_transient(again) else self._give_up(again, batch)
+        return self._commit(embedder, [turn], [vectors], epoch)
+
+    def _commit(
+        self, embedder: Embedder, turns: Sequence[NewTurn], vectors: Sequence[Sequence[Vector]], epoch: int
+    ) -> None:
+        """Keep the vectors, unless the turns were cleared or the model was changed meanwhile."""
+        with self._changing:
+            if epoch != self._epoch or embedder is not self.embedder:
+                return
+            self.journal.write(lambda journal: journal.index(list(zip(turns, vectors, strict=True))))
+            for turn, of_turn in zip(turns, vectors, strict=True):
+                self.store._append(turn.text, turn.turn, turn.metadata, of_turn)
+        self._tell()
+
+    def _postpone(self, error: Exception, batch: Batch) -> None:
+        """Try turns again later; give up those that were tried often enough."""
+        self._give_up(error, [(turn, tries) for turn, tries in batch if tries + 1 >= MAX_TRIES])
+        again = [(turn.turn_id, tries) for turn, tries in batch if tries + 1 < MAX_TRIES]
+        if not again:
+            return
+        wait = wait_before_next(error, tries=1 + max(tries for _, tries in again))
+        ids, until, reason = [turn_id for turn_id, _ in again], time.time() + wait, _reason(error)
+        self.journal.write(lambda journal: journal.postpone(ids, until, reason))
+        logger.info("%d turns are tried again in %.1f s: %s", len(ids), wait, reason)
+
+    def _give_up(self, error: Exception, batch: Batch) -> None:
+        """Keep turns as failed."""
+        if not batch:
+            return
+        ids, reason = [turn.turn_id for turn, _ in batch], _reason(error)
+        self.journal.write(lambda journal: journal.fail(ids, reason))
+        logger.warning(
+            "%d turns could not be embedded and are kept as failed; memory.status() lists them and "
+            "memory.retry_failed() tries again: %s", len(ids), reason,
+        )  # fmt: skip
+
+    def _finish(self) -> None:
+        """End what the worker owns: the last thing its thread does."""
+        if self.saver:
+            self.saver.save_if_due(embedder_name(self.embedder), drained=True)
+        self.journal.close()
+        self._tell()
+
+    def _tell(self) -> None:
+        with self._progress:
+            self._progress.notify_all()
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,289 @@
+"""Memory: turns embedded, kept and recalled by meaning."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ffai.core.embeddings.protocol import Embedder, embedder_name
+from ffai.core.history.turn import turn_text
+from ffai.core.memory import sharing
+from ffai.core.memory.arguments import check_query, check_seconds, check_threshold, check_timestamp, check_top_k
+from ffai.core.memory.collection import Collection
+from ffai.core.memory.hit import TurnHit
+from ffai.core.memory.identity import turn_from_elsewhere, new_turn
+from ffai.core.memory.journal import Durability
+from ffai.core.memory.opening import open_collection
+from ffai.core.memory.place import Place
+from ffai.core.memory.status import FlushResult, MemoryStatus
+from ffai.core.memory.turn_store import TurnVectorStore
+from ffai.core.memory.vectorise import check_vectors, embed_texts, embed_turns, texts_and_parts
+from ffai.core.scope import MemoryScope
+from ffai.core.similarity import Vector
+from ffai.errors import ArgumentTypeError, ClosedError
+from ffai.typing import Metadata
+
+BARRIER = 2.0
+"""Seconds a search waits, at the most, for turns that were accepted before it."""
+
+
+class Memory:
+    r"""Turns and an embedder.
+
+    On its own it keeps turns in memory. :meth:`persist_to` ties it to files; :class:`~ffai.FFAI.FFAI` does that.
+
+    Args:
+        embeddings: any object with ``embed(list[str])``.
+        store: turns to begin with; a new store if left out.
+
+    Example:
+        >>> from ffai.testing import FakeEmbedder
+        >>> memory = Memory(FakeEmbedder())
+        >>> _ = memory.remember("Where is the key?", "Under the mat.")
+        >>> memory.search("the key", top_k=1)[0].response
+        'Under the mat.'
+    """
+
+    def __init__(self, embeddings: Embedder, store: TurnVectorStore | None = None) -> None:
+        if not callable(getattr(embeddings, "embed", None)):
+            raise ArgumentTypeError(f"embeddings must have a method embed(texts), {embeddings!r} has none.")
+        self._collection = Collection(embeddings, store if store is not None else TurnVectorStore())
+
+    @property
+    def embeddings(self) -> Embedder:
+        """What makes the vectors."""
+        return self._collection.embedder
+
+    @property
+    def store(self) -> TurnVectorStore:
+        """The turns. A store that is assigned takes the place of this one; where turns are persisted, it is merged."""
+        return self._collection.store
+
+    @store.setter
+    def store(self, store: TurnVectorStore) -> None:
+        self._collection.adopt(store)
+
+    # Adding
+
+    def index_turn(self, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
+        """Embed a turn's text now and store it.
+
+        Args:
+            turn: ``{"role", "content", "timestamp", "metadata"}``; all text parts of its content are embedded.
+            metadata: what is given back with it.
+
+        Returns:
+            Its position in the store.
+
+        Raises:
+            EmbeddingError: the embedder gave vectors that can't be used.
+            Exception: whatever the embedder raises. Nothing is stored.
+        """
+        return self.index_turn_text(turn_text(turn), turn, metadata)
+
+    def index_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
+        """Embed a text now and store a turn beside it; see :meth:`index_turn`."""
+        new = turn_from_elsewhere(text, turn, metadata)
+        vectors = embed_turns(self.embeddings, [new.text], self.store.dimensions)[0]
+        return self._open.add(new, vectors)
+
+    async def aindex_turn(self, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
+        """Await :meth:`index_turn`."""
+        return await self.aindex_turn_text(turn_text(turn), turn, metadata)
+
+    async def aindex_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
+        """Await :meth:`index_turn_text`."""
+        new = turn_from_elsewhere(text, turn, metadata)
+        vectors = await self._aembed(texts_and_parts(new.text))
+        return self._open.add(new, vectors)
+
+    def remember(
+        self,
+        prompt: str,
+        response: str,
+        *,
+        scope: MemoryScope | None = None,
+        timestamp: float | None = None,
+        metadata: Metadata | None = None,
+    ) -> str:
+        """Accept a question and its answer. They are durable when this returns, and embedded in the background.
+
+        Args:
+            prompt: what was asked.
+            response: what was answered.
+            scope: whose turn it is.
+            timestamp: when it was, in seconds since the epoch; now if left out.
+            metadata: what is given back with it; dates, paths, sets and bytes become text.
+
+        Returns:
+            The turn's id.
+
+        Raises:
+            ArgumentTypeError: an argument has a wrong type, or the metadata a value that can't be stored.
+            ClosedError: the memory was closed.
+        """
+        for name, value in (("prompt", prompt), ("response", response)):
+            if not isinstance(value, str):
+                raise ArgumentTypeError(f"{name} must be text, not {type(value).__name__}.")
+        check_timestamp(timestamp)
+        turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, metadata=metadata)
+        self._open.accept(turn)
+        return turn.turn_id
+
+    # Recalling
+
+    def search(
+        self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float | None = BARRIER
+    ) -> list[TurnHit]:
+        """Find the turns closest in meaning.
+
+        Args:
+            query: what to look for, in words.
+            top_k: how many at the most; none for 0 or less.
+            threshold: keeps cosines of at least this; ``None`` keeps all.
+            wait: seconds to wait, at the most, until turns accepted before this call can be found.
+
+        Returns:
+            Best first; equal scores in the order they were added.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
+            EmbeddingError: the embedder gave a vector that can't be used.
+            Exception: whatever the embedder raises.
+        """
+        _check_search(query, top_k, threshold, wait)
+        self._collection.wait_for_accepted(wait)
+        if top_k <= 0 or not self.count():
+            return []
+        with self._collection.queries:
+            vector = embed_texts(self.embeddings, [query], self.store.dimensions)[0]
+        return self.store.search(vector, top_k, threshold)
+
+    async def asearch(
+        self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float | None = BARRIER
+    ) -> list[TurnHit]:
+        """Await :meth:`search`."""
+        _check_search(query, top_k, threshold, wait)
+        if self._collection.is_waiting():
+            await asyncio.to_thread(self._collection.wait_for_accepted, wait)
+        if top_k <= 0 or not self.count():
+            return []
+        with self._collection.queries:
+            vector = (await self._aembed([query]))[0]
+        return await asyncio.to_thread(self.store.search, vector, top_k, threshold)
+
+    async def _aembed(self, texts: Sequence[str]) -> list[Vector]:
+        embedder = self.embeddings
+        if callable(aembed := getattr(embedder, "aembed", None)):
+            return check_vectors(embedder, await aembed(list(texts)), len(texts), self.store.dimensions)
+        return await asyncio.to_thread(embed_texts, embedder, list(texts), self.store.dimensions)
+
+    # Looking after it
+
+    def reindex(self, new_embeddings: Embedder) -> None:
+        """Embed all stored texts again with another embedder, and use that one from now on.
+
+        All or nothing: where it fails, the store is as it was. Turns that come meanwhile are embedded again too.
+
+        Raises:
+            EmbeddingError: the new embedder gave vectors that can't be used.
+            Exception: whatever the new embedder raises.
+        """
+        self._open.reindex(new_embeddings)
+
+    async def areindex(self, new_embeddings: Embedder) -> None:
+        """Await :meth:`reindex`."""
+        await asyncio.to_thread(self.reindex, new_embeddings)
+
+    def count(self) -> int:
+        """Return how many turns a search can find."""
+        return self.store.count()
+
+    def clear(self) -> None:
+        """Forget all turns, those that wait to be embedded too; where they are persisted, the files as well."""
+        self._open.clear()
+
+    def status(self) -> MemoryStatus:
+        """Tell what is stored, what waits, what failed and why, and where the files are."""
+        return self._collection.status()
+
+    def retry_failed(self) -> int:
+        """Try again to embed the turns that failed.
+
+        Returns:
+            How many are tried; :meth:`flush` waits for them.
+        """
+        return self._open.retry_failed()
+
+    def flush(self, timeout: float | None = None) -> FlushResult:
+        """Wait until every turn accepted so far is indexed or failed, and the file, if there is one, holds it.
+
+        Args:
+            timeout: seconds to wait at the most; ``None`` waits as long as it takes.
+
+        Returns:
+            What became of the turns. A turn that waits for another try counts as failed.
+        """
+        check_seconds("timeout", timeout)
+        return self._collection.flush(timeout)
+
+    async def aflush(self, timeout: float | None = None) -> FlushResult:
+        """Await :meth:`flush`."""
+        check_seconds("timeout", timeout)
+        return await asyncio.to_thread(self.flush, timeout)
+
+    def close(self, timeout: float | None = 5.0) -> FlushResult:
+        """Flush within the time and end the worker. Turns that were not embedded by then wait for the next start.
+
+        A closed memory can still be searched. Closing it again does nothing.
+
+        Args:
+            timeout: seconds to wait at the most; ``None`` waits as long as it takes.
+
+        Returns:
+            What became of the turns.
+        """
+        check_seconds("timeout", timeout)
+        if sharing.release(self._collection):
+            return self._collection.close(timeout)
+        return self._collection.flush(timeout)
+
+    async def aclose(self, timeout: float | None = 5.0) -> FlushResult:
+        """Await :meth:`close`."""
+        check_seconds("timeout", timeout)
+        return await asyncio.to_thread(self.close, timeout)
+
+    def persist_to(self, folder: str | Path, name: str = "ffai_turns", *, durability: Durability = "process") -> None:
+        """Keep the turns in ``<folder>/<name>.parquet``, and those on their way there in ``<name>.sqlite3``.
+
+        Turns that the files hold already and turns of this memory are joined, each once. Where another memory of
+        this process has the same files open, both share one store.
+
+        Args:
+            folder: made if it is missing.
+            name: what the files are called.
+            durability: ``"process"`` keeps accepted turns however the process ends; ``"power"`` also in a power cut.
+        """
+        place, own = Place(Path(folder), name), self._collection
+        shared = sharing.acquire(
+            place, lambda: open_collection(own.embedder, place, own.store, durability=durability)
+        )
+        if shared.store is not own.store:
+            shared.adopt(own.store)
+        own.move_to(shared)
+        self._collection = shared
+
+    @property
+    def _open(self) -> Collection:
+        if self._collection.closed:
+            raise ClosedError("The memory is closed; turns can't be added to it any more.")
+        return self._collection
+
+
+def _check_search(query: object, top_k: object, threshold: object, wait: object) -> None:
+    check_query(query)
+    check_top_k(top_k)
+    check_threshold(threshold)
+    check_seconds("wait", wait)

@@ -1,0 +1,209 @@
+"""Opening a collection: what its files hold, what is damaged, and where the rest of it is."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffai.core.embeddings.protocol import Embedder, embedder_name
+from ffai.core.memory.collection import Collection
+from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.journal import CONTENT, Durability, IndexedTurn, Journal
+from ffai.core.memory.parquet import FileFacts, frame_of, read_facts, read_file, row_ids, vectors_of
+from ffai.core.memory.place import Place, move_aside
+from ffai.core.memory.turn_store import TurnVectorStore
+from ffai.core.similarity import Vector
+from ffai.errors import DamagedFileError, SchemaVersionError, StoreFileNotFoundError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+logger = logging.getLogger(__name__)
+
+
+def open_collection(
+    embedder: Embedder, place: Place, store: TurnVectorStore, *, durability: Durability = "process"
+) -> Collection:
+    """Open a collection and bring its turns into a store.
+
+    Damaged files are moved aside and said at ERROR; what they held comes from the other files. Turns whose vectors
+    are of another model are embedded again in the background.
+
+    Args:
+        embedder: makes the vectors from now on.
+        place: the files.
+        store: where the turns go; those it holds already become part of the collection.
+        durability: see :class:`~ffai.core.memory.journal.Journal`.
+    """
+    notes: list[str] = []
+    frame, facts = _newest_readable(place, notes)
+    collection = _with_journal(embedder, place, store, durability, notes)
+    collection.notes = notes
+    if collection.saver is not None:
+        collection.saver.found(0 if frame is None else len(frame), facts)
+    _bring_in(collection, frame, facts)
+    return collection
+
+
+def remembered_model(place: Place) -> str | None:
+    """Return the name of the model that made a collection's vectors; ``None`` where no file says so."""
+    for path in (place.file, place.backup):
+        if (model := read_facts(path).model) is not None:
+            return model
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{place.journal.as_uri()}?mode=ro", uri=True)) as journal:
+        row = journal.execute("SELECT value FROM facts WHERE name = 'model'").fetchone()
+        return str(row[0]) if row else None
+    return None
+
+
+def _newest_readable(place: Place, notes: list[str]) -> tuple[pl.DataFrame | None, FileFacts]:
+    """Read the memory file, or else the one before it."""
+    for path in (place.file, place.backup):
+        try:
+            frame, facts = read_file(path)
+        except StoreFileNotFoundError:
+            continue
+        except (DamagedFileError, SchemaVersionError) as error:
+            _set_aside(path, error, notes)
+            continue
+        if path == place.backup:
+            _say(f"{place.file.name!r} is gone or damaged; {len(frame)} turns come from {path.name!r}.", notes)
+        return frame, facts
+    return None, FileFacts()
+
+
+def _set_aside(path: Path, error: Exception, notes: list[str]) -> Path | None:
+    try:
+        aside = move_aside(path)
+    except OSError as problem:
+        _say(f"{error} It can't be moved aside either: {problem}", notes)
+        return None
+    _say(f"{error} It was moved to {aside.name!r}; its turns come from the other files where they hold them.", notes)
+    return aside
+
+
+def _say(note: str, notes: list[str]) -> None:
+    logger.error("%s", note)
+    notes.append(note)
+
+
+def _with_journal(
+    embedder: Embedder, place: Place, store: TurnVectorStore, durability: Durability, notes: list[str]
+) -> Collection:
+    try:
+        return Collection(embedder, store, place, durability)
+    except DamagedFileError as error:
+        aside = _set_aside(place.journal, error, notes)
+        collection = Collection(embedder, store, place, durability)
+        if aside is not None:
+            collection.journal.active.take_over(*_salvage(aside))
+        return collection
+
+
+def _salvage(path: Path) -> tuple[list[Any], list[Any]]:
+    """Read what can be read of a damaged journal."""
+    turns: list[Any] = []
+    parts: list[Any] = []
+    for rows, query in ((turns, f"SELECT {CONTENT} FROM turns"), (parts, "SELECT * FROM parts")):
+        with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
+            for row in connection.execute(query):
+                rows.append(row)
+    return turns, parts
+
+
+def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFacts) -> None:
+    """Join the turns of the file, of the journal and of the store, each once; the store then holds them all."""
+    journal = collection.journal.active
+    journal.start_above(facts.change)
+    newer = {turn.new.turn_id: turn for turn in journal.indexed_since(_holds(facts, journal))}
+    unfinished = {turn.turn_id for turn in journal.unfinished()}
+    in_store = _turns_of(collection.store)
+    in_file = _Rows.of(frame, collection.place) if frame is not None and len(frame) else None
+    if in_file is not None:
+        known = {*newer, *unfinished, *in_store}
+        chosen = [row for row, turn in enumerate(in_file.turns) if turn.turn_id not in known]
+        _take(collection, in_file.only(chosen), facts.model, journal.all_parts())
+    if newer:
+        rows = _Rows.journaled([turn for turn_id, turn in newer.items() if turn_id not in in_store])
+        _take(collection, rows, journal.fact("model"), journal.all_parts())
+    kept = {*newer, *unfinished, *(turn.turn_id for turn in in_file.turns)} if in_file else {*newer, *unfinished}
+    collection.keep([pair for turn_id, pair in in_store.items() if turn_id not in kept])
+    journal.note("model", embedder_name(collection.embedder))
+    if journal.unfinished():
+        collection.wake()
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Turns, and for each its own vector: shape ``(len(turns), dim)``."""
+
+    turns: list[NewTurn]
+    vectors: Vector
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, place: Place | None) -> _Rows:
+        columns = (frame[name].to_list() for name in ("text", "turn", "metadata"))
+        turns = [NewTurn(*row) for row in zip(row_ids(frame), *columns, strict=True)]
+        return cls(turns, vectors_of(frame, str(place.file) if place else ""))
+
+    @classmethod
+    def journaled(cls, turns: list[IndexedTurn]) -> _Rows:
+        vectors = np.array([turn.vector for turn in turns]) if turns else np.empty((0, 0))
+        return cls([turn.new for turn in turns], vectors)
+
+    def only(self, rows: list[int]) -> _Rows:
+        return _Rows([self.turns[row] for row in rows], self.vectors[rows])
+
+
+def _take(collection: Collection, rows: _Rows, model: str | None, parts: dict[str, list[Vector]]) -> None:
+    """Put rows in the store; those of another model are embedded again."""
+    if not rows.turns:
+        return
+    if _is_of_another_model(collection.embedder, model, rows.vectors.shape[1]):
+        collection.embed_again(rows.turns)
+        return
+    groups = [[vector, *parts.get(turn.turn_id, ())] for turn, vector in zip(rows.turns, rows.vectors, strict=True)]
+    collection.store._extend(
+        [turn.text for turn in rows.turns],
+        [turn.turn for turn in rows.turns],
+        [turn.metadata for turn in rows.turns],
+        groups if parts else rows.vectors[:, None],
+    )
+
+
+def _is_of_another_model(embedder: Embedder, model: str | None, dimensions: int) -> bool:
+    """Compare by name; where a file does not tell, by the size of its vectors."""
+    name, size = embedder_name(embedder), getattr(embedder, "dimensions", None)
+    if model is not None and model != name:
+        logger.warning("The stored turns were embedded by %r; they are embedded again by %r.", model, name)
+        return True
+    if isinstance(size, int) and size != dimensions:
+        logger.warning(
+            "The stored vectors have %d numbers, those of %r have %d; the turns are embedded again.",
+            dimensions, name, size,
+        )  # fmt: skip
+        return True
+    if model is None:
+        logger.info("The memory file does not say which model made its vectors; %r is taken to be it.", name)
+    return False
+
+
+def _holds(facts: FileFacts, journal: Journal) -> int:
+    """Return up to which change a file holds a journal: none of another journal's."""
+    return facts.change if facts.journal_id == journal.journal_id else 0
+
+
+def _turns_of(store: TurnVectorStore) -> dict[str, tuple[NewTurn, list[Vector]]]:
+    """Return the turns a store holds, by id, with their vectors."""
+    texts, vectors, turns, metadata = store._columns()
+    if not texts:
+        return {}
+    ids = row_ids(frame_of(texts, vectors, turns, metadata))
+    rows = zip(ids, texts, turns, metadata, vectors, strict=True)
+    return {row[0]: (NewTurn(*row[:4]), [row[4]]) for row in rows}

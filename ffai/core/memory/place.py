@@ -1,0 +1,58 @@
+"""Where a collection keeps its files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The files of one collection.
+
+    Example:
+        >>> Place(Path("data"), "turns").file.as_posix()
+        'data/turns.parquet'
+    """
+
+    folder: Path
+    name: str
+
+    @property
+    def file(self) -> Path:
+        """The memory file: every indexed turn, as of the last time it was written."""
+        return self.folder / f"{self.name}.parquet"
+
+    @property
+    def backup(self) -> Path:
+        """The memory file before that one."""
+        return self.folder / f"{self.name}.bak"
+
+    @property
+    def journal(self) -> Path:
+        """The journal: what the memory file does not hold yet."""
+        return self.folder / f"{self.name}.sqlite3"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that writes the memory file; the system frees it when its holder dies."""
+        return self.folder / f"{self.name}.lock"
+
+
+def move_aside(path: Path) -> Path:
+    """Move a damaged file out of the way, with what SQLite keeps beside it.
+
+    Returns:
+        Where it is now: a dated name that nothing else has.
+    """
+    stamp = f"{path.name}.damaged-{time.strftime('%Y%m%dT%H%M%S')}"
+    names = (path.with_name(f"{stamp}-{number}" if number else stamp) for number in range(1000))
+    aside = next(name for name in names if not name.exists())
+    os.replace(path, aside)
+    for suffix in ("-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(f"{path}{suffix}", f"{aside}{suffix}")
+    return aside

@@ -1,0 +1,154 @@
+"""Writing the memory file: whole and atomically, as often as is cheap."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+import filelock
+import numpy as np
+
+from ffai._atomic import replace_file
+from ffai.core.memory.journal import IndexedTurn, Journal
+from ffai.core.memory.parquet import FileFacts, frame_of, read_file, row_ids, write_frame
+from ffai.core.memory.place import Place
+from ffai.core.memory.steady_journal import SteadyJournal
+from ffai.errors import DamagedFileError, JournalError, StoreError, StoreFileNotFoundError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+logger = logging.getLogger(__name__)
+
+SMALL = 1000
+"""Rows. A file of fewer is rewritten after each batch."""
+GROWTH = 10
+"""A larger one is rewritten when the journal holds an n-th of its rows, so that n turns cost O(n) writing."""
+PAUSE_AFTER_ERROR = 5.0
+
+
+class Saver:
+    """Moves indexed turns from the journal into the memory file. Used by the worker's thread; asked by any.
+
+    Args:
+        place: the files.
+        journal: what the file does not hold yet.
+    """
+
+    def __init__(self, place: Place, journal: SteadyJournal) -> None:
+        self._place, self._journal = place, journal
+        self._holds = 0
+        self._rows = 0
+        self._not_before = 0.0
+        self.asked = False
+        """Whether somebody waits for the file to hold every indexed turn."""
+        self.problem: str | None = None
+        """Why the file can't be written just now; the journal keeps the turns."""
+
+    def found(self, rows: int, facts: FileFacts) -> None:
+        """Tell what the file holds, as it was read."""
+        self._rows = rows
+        self._holds = self._change_of(facts, self._journal.active)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the file, as of the last look."""
+        return self._rows
+
+    def ask(self) -> bool:
+        """Ask for the file to be written; tells whether there is something to write."""
+        self.asked = self._unsaved() > 0
+        return self.asked
+
+    def save_if_due(self, model: str, *, drained: bool) -> None:
+        """Write the file if it is time.
+
+        Args:
+            model: name of the embedding model.
+            drained: whether no turn waits to be embedded.
+        """
+        if self._is_due(drained) and time.monotonic() >= self._not_before:
+            self.save(model)
+        if drained:
+            self.asked = False
+
+    def _is_due(self, drained: bool) -> bool:
+        if not self._journal.healthy or not (unsaved := self._unsaved()):
+            return False
+        if self._journal.active.fact("embedding_again") and not drained:
+            return False  # the old file stays whole until the new vectors are
+        return (self.asked and drained) or self._rows < SMALL or unsaved * GROWTH >= self._rows
+
+    def _unsaved(self) -> int:
+        return self._journal.active.count_indexed_since(self._holds)
+
+    def save(self, model: str) -> None:
+        """Write the file; a failure is said once and tried again later."""
+        try:
+            with filelock.FileLock(self._place.lock, timeout=0):
+                self._merge(self._journal.active, model)
+        except filelock.Timeout:
+            return  # another process writes it
+        except (OSError, StoreError) as error:
+            if self.problem is None:
+                logger.warning("The memory file can't be written: %s. The journal keeps the turns.", error)
+            self.problem, self._not_before = str(error), time.monotonic() + PAUSE_AFTER_ERROR
+            return
+        finally:
+            self.asked = False
+        if self.problem is not None:
+            logger.warning("The memory file %r can be written again.", str(self._place.file))
+        self.problem = None
+        self._journal.active.checkpoint()
+
+    def _merge(self, journal: Journal, model: str) -> None:
+        """Write what the file and the journal hold together, then drop from the journal what two files hold."""
+        old, facts = self._read()
+        before = self._change_of(facts, journal)
+        new = journal.indexed_since(before)
+        frame = _merged(old, new, {turn.turn_id for turn in journal.unfinished()})
+        change = max([before, *(turn.change for turn in new)])
+        told = FileFacts(journal.journal_id, change, model)
+        replace_file(self._place.file, lambda beside: write_frame(frame, beside, told), backup=self._place.backup)
+        self._holds, self._rows = change, len(frame)
+        try:
+            journal.settle(saved_to=before)
+        except JournalError:
+            logger.debug("The journal is pruned after the next save.", exc_info=True)
+
+    def _read(self) -> tuple[pl.DataFrame | None, FileFacts]:
+        try:
+            return read_file(self._place.file)
+        except StoreFileNotFoundError:
+            return None, FileFacts()
+        except DamagedFileError as error:
+            raise StoreError(f"{error}. It is looked after at the next start") from error
+
+    @staticmethod
+    def _change_of(facts: FileFacts, journal: Journal) -> int:
+        """Return up to which change a file holds a journal: none of another journal's."""
+        return facts.change if facts.journal_id == journal.journal_id else 0
+
+    def clear(self) -> None:
+        """Remove the files; the journal is cleared by its owner."""
+        for path in (self._place.file, self._place.backup):
+            path.unlink(missing_ok=True)
+        self._holds = self._rows = 0
+
+
+def _merged(old: pl.DataFrame | None, new: list[IndexedTurn], unfinished: set[str]) -> pl.DataFrame:
+    """Join old rows and new turns; a turn that is in both, or waits for a new vector, is dropped from the old."""
+    import polars as pl
+
+    fresh = frame_of(
+        [turn.new.text for turn in new],
+        np.array([turn.vector for turn in new]),
+        [turn.new.turn for turn in new],
+        [turn.new.metadata for turn in new],
+    )
+    if old is None or not len(old):
+        return fresh
+    replaced = unfinished | {turn.new.turn_id for turn in new}
+    kept = old.filter(pl.Series([turn_id not in replaced for turn_id in row_ids(old)]))
+    return pl.concat([kept, fresh])

@@ -1,0 +1,44 @@
+"""One collection per place in a process: several users of it share its store, its journal and its worker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from ffai.core.memory.collection import Collection
+from ffai.core.memory.place import Place
+
+_lock = threading.Lock()
+_open: dict[tuple[Path, str], tuple[Collection, int]] = {}
+
+
+def acquire(place: Place, open_it: Callable[[], Collection]) -> Collection:
+    """Give the open collection of a place, or open it. Each user releases it once.
+
+    Args:
+        place: the files.
+        open_it: opens the collection; called where no one has it open.
+    """
+    key = (place.folder.resolve(), place.name)
+    with _lock:
+        collection, users = _open.get(key) or (open_it(), 0)
+        _open[key] = (collection, users + 1)
+        return collection
+
+
+def release(collection: Collection) -> bool:
+    """Give a collection back.
+
+    Returns:
+        Whether nobody uses it any more, so that it is to be closed.
+    """
+    with _lock:
+        for key, (known, users) in _open.items():
+            if known is collection:
+                if users > 1:
+                    _open[key] = (known, users - 1)
+                    return False
+                del _open[key]
+                return True
+        return True

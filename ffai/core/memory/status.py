@@ -1,0 +1,46 @@
+"""What a memory says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ffai.core.memory.journal import FailedTurn
+
+
+@dataclass(frozen=True, slots=True)
+class FlushResult:
+    """What became of the turns that were accepted before a flush or a close."""
+
+    indexed: int
+    """Turns that a search finds."""
+    pending: int
+    """Turns that still wait to be embedded; with persistence the next start goes on with them."""
+    failed: int
+    """Turns that could not be embedded, or wait for another try."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryStatus:
+    """A memory at one moment."""
+
+    backend: str
+    """What embeds: ``"local"``, a provider's name, or the embedder's class."""
+    model: str
+    """Name of the embedding model."""
+    dimensions: int | None
+    """Length of the vectors, in numbers; ``None`` until it is known."""
+    indexed: int
+    pending: int
+    failed: tuple[FailedTurn, ...]
+    """Turns that could not be embedded, or wait for another try, each with its reason."""
+    not_durable: int
+    """Turns that the end of the process would lose, because the journal can't be written just now."""
+    problem: str | None
+    """Why turns are not durable just now."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """``file``, ``backup`` and ``journal``; empty where nothing is persisted."""
+    notes: tuple[str, ...] = ()
+    """What was found when the files were opened: damage, and what was recovered from where."""
+    closed: bool = False

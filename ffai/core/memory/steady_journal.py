@@ -1,0 +1,117 @@
+"""A journal that goes on accepting turns while its file can't be written."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from ffai.core.memory.journal import IN_MEMORY, Durability, Journal
+from ffai.errors import DamagedFileError, JournalError
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+HEAL_EVERY = 1.0
+"""Seconds between two tries to write again."""
+
+
+class SteadyJournal:
+    """A journal file with a spare one in memory.
+
+    Everything goes to the file until a write fails; then to the spare, until :meth:`heal` can copy that into the file.
+
+    Args:
+        path: the journal file; ``None`` for memory only.
+        durability: see :class:`~ffai.core.memory.journal.Journal`.
+
+    Raises:
+        DamagedFileError: the file is not a journal, or is damaged.
+    """
+
+    def __init__(self, path: Path | None, durability: Durability = "process") -> None:
+        self._path, self._durability = path, durability
+        self._switching = threading.RLock()  # between a write and the switch from one journal to the other
+        self._spare: Journal | None = None
+        self._file: Journal | None = None
+        self.problem: str | None = None
+        """Why turns are not durable just now; ``None`` while they are."""
+        self._tried_at = 0.0
+        if path is None:
+            self.active = Journal(IN_MEMORY)
+            return
+        try:
+            self.active = self._file = Journal(path, durability=durability)
+        except JournalError as error:
+            self._fall_back(error)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether writes go where they belong."""
+        return self._spare is None
+
+    @property
+    def not_durable(self) -> int:
+        """How many turns the end of the process would lose."""
+        return sum(self._spare.counts().values()) if self._spare else 0
+
+    def write(self, change: Callable[[Journal], T]) -> T:
+        """Make a change, in the file or, where that fails, in the spare.
+
+        Args:
+            change: writes to the journal it is given; it may be called a second time, with the spare.
+        """
+        with self._switching:
+            try:
+                return change(self.active)
+            except (JournalError, DamagedFileError) as error:
+                if self._path is None or self._spare is not None:
+                    raise
+                return change(self._fall_back(error))
+
+    def _fall_back(self, error: Exception) -> Journal:
+        logger.warning("%s New turns are kept in memory and written as soon as that works.", error)
+        self.active = self._spare = Journal(IN_MEMORY)
+        self.problem, self._tried_at = str(error), time.monotonic()
+        return self._spare
+
+    def heal(self, *, now: bool = False) -> bool:
+        """Try to write what the spare holds into the file.
+
+        Args:
+            now: also where the last try was a moment ago.
+
+        Returns:
+            Whether all is in the file.
+        """
+        with self._switching:
+            if self._spare is None:
+                return True
+            if not now and time.monotonic() - self._tried_at < HEAL_EVERY:
+                return False
+            self._tried_at = time.monotonic()
+            try:
+                if self._file is None and self._path is not None:
+                    self._file = Journal(self._path, durability=self._durability)
+                if self._file is not None:
+                    self._file.take_over(*self._spare.contents())
+                    self.active = self._file
+            except (JournalError, DamagedFileError) as error:
+                self.problem = str(error)
+                return False
+            logger.warning("The journal %r can be written again; nothing was lost.", str(self._path))
+            self._spare.close()
+            self._spare, self.problem = None, None
+            return True
+
+    def close(self) -> None:
+        """Close the files. What could not be written is said, with how many turns it is."""
+        with self._switching:
+            if not self.heal(now=True):
+                logger.error("%d turns are lost: %s", self.not_durable, self.problem)
+            self.active.close()
+            if self._file is not None and self._file is not self.active:
+                self._file.close()

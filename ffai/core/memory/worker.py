@@ -1,0 +1,112 @@
+"""One background thread that works when there is something to do."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+QUIET = 0.02
+"""Seconds without a new turn before work starts: Python work beside a caller makes its calls slower."""
+PATIENCE = 0.25
+"""Seconds after which work starts all the same."""
+PAUSE_AFTER_ERROR = 1.0
+
+
+class Worker:
+    """One daemon thread. It starts with the first :meth:`poke` and calls ``work`` until it is told to stop.
+
+    Args:
+        work: does one piece of work. Returns in how many seconds it wants to be called again; ``None`` for when it
+            is poked.
+        finish: called once, as the last thing the thread does.
+        name: the thread's name.
+    """
+
+    def __init__(self, work: Callable[[], float | None], finish: Callable[[], None], name: str) -> None:
+        self._work, self._finish, self._name = work, finish, name
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._wake = threading.Event()
+        self._hurry = threading.Event()
+        self._stopped = False
+        self._poked_at = 0.0
+
+    @property
+    def running(self) -> bool:
+        """Whether the thread is there to do what it is poked for."""
+        return self._thread is not None and self._thread.is_alive() and not self._stopped
+
+    def poke(self, *, now: bool = False) -> None:
+        """Say that there is work. A thread that died is replaced.
+
+        Args:
+            now: somebody waits for it, so it starts at once.
+        """
+        self._poked_at = time.monotonic()
+        if now:
+            self._hurry.set()
+        if not self._wake.is_set():
+            self._wake.set()
+        if not self.running:
+            self._start()
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._stopped or self.running:
+                return
+            thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the interpreter is shutting down, or has no thread left: the journal keeps the turn
+                logger.warning("The memory worker can't be started. New turns wait in the journal.", exc_info=True)
+            else:
+                self._thread = thread
+
+    def stop(self, timeout: float | None) -> bool:
+        """Let the thread end after the work in hand.
+
+        Returns:
+            Whether it has ended within ``timeout`` seconds.
+        """
+        with self._starting:
+            self._stopped = True
+            thread = self._thread
+        self._hurry.set()
+        self._wake.set()
+        if thread is None:
+            self._finish()
+            return True
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    def _run(self) -> None:
+        pause: float | None = None
+        while not self._stopped:
+            if self._wake.wait(pause):
+                self._settle()
+            self._wake.clear()
+            self._hurry.clear()
+            if not self._stopped:
+                pause = self._one_piece()
+        self._finish()
+
+    def _settle(self) -> None:
+        """Wait until no turn has come for a while."""
+        latest = time.monotonic() + PATIENCE
+        while not self._hurry.is_set():
+            now = time.monotonic()
+            quiet_at = min(self._poked_at + QUIET, latest)
+            if now >= quiet_at:
+                return
+            self._hurry.wait(quiet_at - now)
+
+    def _one_piece(self) -> float | None:
+        try:
+            return self._work()
+        except Exception:
+            logger.exception("The memory worker met an error. It tries again; the turns wait in the journal.")
+            return PAUSE_AFTER_ERROR
