@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from ffai.errors import ModelUnavailableError
+
 
 class Embedder(Protocol):
     """Turns texts into vectors. Any object with this method is an embedder.
@@ -26,4 +28,26 @@ def embedder_name(embedder: Embedder) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-__all__ = ["Embedder", "embedder_name"]
+class AbsentEmbedder:
+    """Stands in for a model that can't be used at present: turns wait for it, and a query says why.
+
+    Args:
+        model: the model the turns wait for.
+        reason: why it can't be used, and what to do.
+
+    Example:
+        >>> AbsentEmbedder("local/all-MiniLM-L6-v2", "fastembed is not installed.").embed(["a"])
+        Traceback (most recent call last):
+        ...
+        ffai.errors.ModelUnavailableError: fastembed is not installed.
+    """
+
+    def __init__(self, model: str, reason: str) -> None:
+        self.model, self.reason = model, reason
+
+    def embed(self, texts: list[str], /) -> Any:  # noqa: ARG002 - the role has it
+        """Raise :class:`~ffai.errors.ModelUnavailableError`."""
+        raise ModelUnavailableError(self.reason)
+
+
+__all__ = ["AbsentEmbedder", "Embedder", "embedder_name"]

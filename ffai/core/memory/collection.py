@@ -7,13 +7,15 @@ import threading
 import time
 from collections.abc import Sequence
 
-from ffai.core.embeddings.protocol import Embedder, embedder_name
+from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_name
 from ffai.core.memory.backoff import MAX_TRIES, concerns_every_text, is_transient, wait_before_next
+from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.journal import Durability
+from ffai.core.memory.parquet import turns_of
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
-from ffai.core.memory.status import FlushResult
+from ffai.core.memory.status import FlushResult, MemoryStatus
 from ffai.core.memory.steady_journal import HEAL_EVERY, SteadyJournal
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.turnstile import Turnstile
@@ -27,6 +29,8 @@ MAX_BATCH = 32
 """Texts that are embedded in one call at the most."""
 LONG_CALL = 0.5
 """Seconds. A batch that took longer is followed by one of half its size, so that a query never waits much longer."""
+QUICK_TO_WRITE = 5000
+"""Rows. A larger file is not written at the end of the process: the journal holds what it lacks."""
 
 Batch = Sequence[tuple[NewTurn, int]]
 
@@ -59,6 +63,8 @@ class Collection:
         self._epoch = 0
         self._batch = MAX_BATCH
         self._worker = Worker(self._work, self._finish, "ffai-memory")
+        self._last_counts = FlushResult(0, 0, 0)
+        end_at_exit(self)
 
     # Turns come in
 
@@ -67,13 +73,15 @@ class Collection:
         self.journal.write(lambda journal: journal.append(turn))
         self._worker.poke()
 
-    def add(self, turn: NewTurn, vectors: Sequence[Vector]) -> int:
+    def add(self, turn: NewTurn, vectors: Sequence[Vector], embedder: Embedder) -> int | None:
         """Take a turn that is embedded already.
 
         Returns:
-            Its position in the store.
+            Its position in the store; ``None``, with nothing kept, where the embedder is no longer the one in use.
         """
         with self._changing:
+            if embedder is not self.embedder:
+                return None
             if self.place is not None:
                 self.journal.write(lambda journal: journal.index([(turn, vectors)]))
                 self._worker.poke()
@@ -89,6 +97,55 @@ class Collection:
         """Let turns wait for vectors of the present model. The file keeps the old ones until all are there."""
         self.journal.write(lambda journal: journal.require(turns))
         self._worker.poke()
+
+    def adopt(self, store: TurnVectorStore) -> None:
+        """Search in another store from now on. Where turns are persisted, both stores' turns are joined in it."""
+        with self._changing:
+            if self.place is not None:
+                mine, theirs = turns_of(self.store), turns_of(store)
+                self._join(store, [pair for turn_id, pair in mine.items() if turn_id not in theirs])
+                self.keep([pair for turn_id, pair in theirs.items() if turn_id not in mine])
+            self.store = store
+
+    def _join(self, store: TurnVectorStore, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
+        for turn, vectors in turns:
+            store._append(turn.text, turn.turn, turn.metadata, vectors)
+
+    def hand_over(self, other: Collection) -> None:
+        """Give the turns that wait here to another collection, and end."""
+        with self._changing:
+            self._epoch += 1
+            waiting = self.journal.active.contents()
+            self.closed, self._last_counts = True, self.counts()
+        other.journal.write(lambda journal: journal.take_over(*waiting))
+        other.wake()
+        self._worker.stop(0.0)
+
+    def reindex(self, embedder: Embedder) -> None:
+        """Embed all stored texts with another embedder, then use it; see :meth:`Memory.reindex`."""
+        vectors: list[list[Vector]] = []
+        epoch = self._epoch
+        while True:
+            texts = self.store._columns(len(vectors))[0]
+            for start in range(0, len(texts), MAX_BATCH):
+                size = vectors[0][0].size if vectors else None
+                vectors += embed_turns(embedder, texts[start : start + MAX_BATCH], size)
+            with self._changing:
+                if epoch != self._epoch:
+                    vectors, epoch = [], self._epoch
+                elif self.store.count() == len(vectors):
+                    self._switch_to(embedder, vectors)
+                    return
+
+    def _switch_to(self, embedder: Embedder, vectors: list[list[Vector]]) -> None:
+        if vectors:
+            self.store._replace(vectors)
+        self.embedder = embedder
+        if self.place is not None:
+            turns = [turn for turn, _ in turns_of(self.store).values()]
+            self.journal.write(lambda journal: journal.index(list(zip(turns, vectors, strict=True))))
+            self.journal.write(lambda journal: journal.note("model", embedder_name(embedder)))
+            self._worker.poke()
 
     def wake(self) -> None:
         """Let the worker look for turns that wait since the last run."""
@@ -113,12 +170,19 @@ class Collection:
 
     # Waiting
 
+    def is_waiting(self) -> bool:
+        """Tell whether a turn waits to be embedded that can be."""
+        if self.closed or isinstance(self.embedder, AbsentEmbedder):
+            return False
+        journal = self.journal.active
+        return journal.waiting(journal.last_change()) > 0
+
     def wait_for_accepted(self, timeout: float | None) -> None:
         """Wait until the turns accepted so far are indexed, failed or postponed, or the time is over."""
+        if not self.is_waiting():
+            return
         journal = self.journal.active
         last = journal.last_change()
-        if not journal.waiting(last):
-            return
         self._worker.poke(now=True)
         with self._progress:
             self._progress.wait_for(lambda: not self._worker.running or not journal.waiting(last), timeout)
@@ -158,12 +222,41 @@ class Collection:
             logger.warning("The embedding model is still busy; %d turns were not embedded.", result.pending)
         return result
 
+    def end(self, timeout: float) -> None:
+        """Do what can be done before the process ends; what is left waits in the journal."""
+        if self.closed or not self._worker.running:
+            return
+        deadline = time.monotonic() + timeout
+        if self.saver is not None:
+            self.wait_for_accepted(timeout)
+            if self.saver.rows < QUICK_TO_WRITE and self.saver.ask():
+                self._worker.poke(now=True)
+        self._worker.stop(max(0.0, deadline - time.monotonic()))
+
+    def status(self) -> MemoryStatus:
+        """See :class:`MemoryStatus`."""
+        counts, name = self.counts(), embedder_name(self.embedder)
+        size = self.store.dimensions or getattr(self.embedder, "dimensions", None)
+        return MemoryStatus(
+            backend=str(getattr(self.embedder, "provider", None) or type(self.embedder).__name__),
+            model=name,
+            dimensions=size if isinstance(size, int) else None,
+            indexed=counts.indexed,
+            pending=counts.pending,
+            failed=() if self.closed else tuple(self.journal.active.failed()),
+            not_durable=self.journal.not_durable,
+            problem=self.journal.problem or (self.saver.problem if self.saver else None),
+            files=self.place.files() if self.place else {},
+            notes=tuple(self.notes),
+            closed=self.closed,
+        )
+
     # The worker's side
 
     def _work(self) -> float | None:
         """Embed one batch of what is due, write the file if it is time; tell when to come again."""
         self.journal.heal()
-        batch = self.journal.active.due(self._batch)
+        batch = [] if isinstance(self.embedder, AbsentEmbedder) else self.journal.active.due(self._batch)
         if batch:
             started = time.monotonic()
             self._index(batch, self._epoch)

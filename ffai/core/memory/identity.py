@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ffai.core.memory.jsontext import clean_text, to_json
+from ffai._text import clean_text
+from ffai.core.memory.jsontext import to_json
 from ffai.core.scope import MemoryScope
+from ffai.errors import ArgumentTypeError
 from ffai.typing import Metadata
 
 
@@ -54,6 +56,22 @@ def new_turn(
         "metadata": {**json.loads(caller), "ffai": notes} if metadata else {"ffai": notes},
     }
     return NewTurn(turn_id, text, to_json(turn, "turn"), caller)
+
+
+def turn_from_elsewhere(text: str, turn: Mapping[str, Any], metadata: Metadata | None, copy: int = 1) -> NewTurn:
+    """Take a turn as it is, with an id made from its content.
+
+    Raises:
+        ArgumentTypeError: an argument has a wrong type, or holds a value that JSON can't; names where.
+    """
+    if not isinstance(text, str):
+        raise ArgumentTypeError(f"text must be text, not {type(text).__name__}.")
+    if not isinstance(turn, Mapping):
+        raise ArgumentTypeError(f"turn must be a dict, not {type(turn).__name__}.")
+    text, turn_json, caller = clean_text(text), to_json(turn, "turn"), to_json(metadata or {}, "metadata")
+    stored = json.loads(turn_json)
+    turn_id = notes_of(stored).get("turn_id") or content_id(text, stored, json.loads(caller), copy)
+    return NewTurn(str(turn_id), text, turn_json, caller)
 
 
 def notes_of(turn: Mapping[str, Any]) -> Mapping[str, Any]:

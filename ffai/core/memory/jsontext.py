@@ -12,23 +12,8 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
+from ffai._text import clean_text
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
-
-
-def clean_text(text: str) -> str:
-    r"""Replace what UTF-8 can't hold: a pair of surrogates becomes its character, a single one ``U+FFFD``.
-
-    Example:
-        >>> clean_text("caf\u00e9 \ud83d")
-        'café \ufffd'
-    """
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def to_json(value: Any, name: str) -> str:

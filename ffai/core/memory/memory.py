@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ffai.core.embeddings.protocol import Embedder, embedder_name
-from ffai.core.history.turn import turn_text
+from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import sharing
 from ffai.core.memory.arguments import check_query, check_seconds, check_threshold, check_timestamp, check_top_k
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.hit import TurnHit
-from ffai.core.memory.identity import turn_from_elsewhere, new_turn
+from ffai.core.memory.identity import new_turn, turn_from_elsewhere
 from ffai.core.memory.journal import Durability
 from ffai.core.memory.opening import open_collection
 from ffai.core.memory.place import Place
@@ -22,6 +21,7 @@ from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import check_vectors, embed_texts, embed_turns, texts_and_parts
 from ffai.core.scope import MemoryScope
 from ffai.core.similarity import Vector
+from ffai.core.turn import turn_text
 from ffai.errors import ArgumentTypeError, ClosedError
 from ffai.typing import Metadata
 
@@ -86,8 +86,9 @@ class Memory:
     def index_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Embed a text now and store a turn beside it; see :meth:`index_turn`."""
         new = turn_from_elsewhere(text, turn, metadata)
-        vectors = embed_turns(self.embeddings, [new.text], self.store.dimensions)[0]
-        return self._open.add(new, vectors)
+        embedder = self.embeddings
+        position = self._open.add(new, embed_turns(embedder, [new.text], self.store.dimensions)[0], embedder)
+        return self.index_turn_text(text, turn, metadata) if position is None else position
 
     async def aindex_turn(self, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Await :meth:`index_turn`."""
@@ -96,8 +97,9 @@ class Memory:
     async def aindex_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Await :meth:`index_turn_text`."""
         new = turn_from_elsewhere(text, turn, metadata)
-        vectors = await self._aembed(texts_and_parts(new.text))
-        return self._open.add(new, vectors)
+        embedder = self.embeddings
+        position = self._open.add(new, await self._aembed(embedder, texts_and_parts(new.text)), embedder)
+        return await self.aindex_turn_text(text, turn, metadata) if position is None else position
 
     def remember(
         self,
@@ -171,11 +173,10 @@ class Memory:
         if top_k <= 0 or not self.count():
             return []
         with self._collection.queries:
-            vector = (await self._aembed([query]))[0]
+            vector = (await self._aembed(self.embeddings, [query]))[0]
         return await asyncio.to_thread(self.store.search, vector, top_k, threshold)
 
-    async def _aembed(self, texts: Sequence[str]) -> list[Vector]:
-        embedder = self.embeddings
+    async def _aembed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
         if callable(aembed := getattr(embedder, "aembed", None)):
             return check_vectors(embedder, await aembed(list(texts)), len(texts), self.store.dimensions)
         return await asyncio.to_thread(embed_texts, embedder, list(texts), self.store.dimensions)
@@ -267,12 +268,10 @@ class Memory:
             durability: ``"process"`` keeps accepted turns however the process ends; ``"power"`` also in a power cut.
         """
         place, own = Place(Path(folder), name), self._collection
-        shared = sharing.acquire(
-            place, lambda: open_collection(own.embedder, place, own.store, durability=durability)
-        )
+        shared = sharing.acquire(place, lambda: open_collection(own.embedder, place, own.store, durability=durability))
         if shared.store is not own.store:
             shared.adopt(own.store)
-        own.move_to(shared)
+        own.hand_over(shared)
         self._collection = shared
 
     @property

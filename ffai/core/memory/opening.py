@@ -15,7 +15,7 @@ from ffai.core.embeddings.protocol import Embedder, embedder_name
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.journal import CONTENT, Durability, IndexedTurn, Journal
-from ffai.core.memory.parquet import FileFacts, frame_of, read_facts, read_file, row_ids, vectors_of
+from ffai.core.memory.parquet import FileFacts, read_facts, read_file, row_ids, turns_of, vectors_of
 from ffai.core.memory.place import Place, move_aside
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.similarity import Vector
@@ -123,7 +123,7 @@ def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFac
     journal.start_above(facts.change)
     newer = {turn.new.turn_id: turn for turn in journal.indexed_since(_holds(facts, journal))}
     unfinished = {turn.turn_id for turn in journal.unfinished()}
-    in_store = _turns_of(collection.store)
+    in_store = turns_of(collection.store)
     in_file = _Rows.of(frame, collection.place) if frame is not None and len(frame) else None
     if in_file is not None:
         known = {*newer, *unfinished, *in_store}
@@ -197,13 +197,3 @@ def _is_of_another_model(embedder: Embedder, model: str | None, dimensions: int)
 def _holds(facts: FileFacts, journal: Journal) -> int:
     """Return up to which change a file holds a journal: none of another journal's."""
     return facts.change if facts.journal_id == journal.journal_id else 0
-
-
-def _turns_of(store: TurnVectorStore) -> dict[str, tuple[NewTurn, list[Vector]]]:
-    """Return the turns a store holds, by id, with their vectors."""
-    texts, vectors, turns, metadata = store._columns()
-    if not texts:
-        return {}
-    ids = row_ids(frame_of(texts, vectors, turns, metadata))
-    rows = zip(ids, texts, turns, metadata, vectors, strict=True)
-    return {row[0]: (NewTurn(*row[:4]), [row[4]]) for row in rows}

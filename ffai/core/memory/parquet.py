@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffai._atomic import replace_file
-from ffai.core.memory.identity import content_id
+from ffai.core.memory.identity import NewTurn, content_id
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.similarity import Vector
 from ffai.errors import DamagedFileError, SchemaVersionError, StoreError, StoreFileNotFoundError
@@ -211,3 +211,13 @@ def fill(store: TurnVectorStore, frame: pl.DataFrame, source: str) -> None:
         return
     text, turn, metadata = (frame[name].to_list() for name in ("text", "turn", "metadata"))
     store._extend(text, turn, metadata, vectors_of(frame, source)[:, None])
+
+
+def turns_of(store: TurnVectorStore) -> dict[str, tuple[NewTurn, list[Vector]]]:
+    """Return the turns a store holds, by id: each with its own vector and its parts'."""
+    texts, vectors, turns, metadata = store._columns()
+    if not texts:
+        return {}
+    ids = row_ids(frame_of(texts, vectors, turns, metadata))
+    rows = zip(ids, texts, turns, metadata, store._groups(), strict=True)
+    return {row[0]: (NewTurn(*row[:4]), row[4]) for row in rows}

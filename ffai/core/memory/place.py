@@ -41,6 +41,10 @@ class Place:
         """Held by the process that writes the memory file; the system frees it when its holder dies."""
         return self.folder / f"{self.name}.lock"
 
+    def files(self) -> dict[str, Path]:
+        """Return the files by what they are."""
+        return {"file": self.file, "backup": self.backup, "journal": self.journal}
+
 
 def move_aside(path: Path) -> Path:
     """Move a damaged file out of the way, with what SQLite keeps beside it.

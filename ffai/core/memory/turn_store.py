@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffai._text import clean_text
 from ffai.core.memory.arguments import check_threshold, check_top_k
 from ffai.core.memory.hit import Entry, TurnHit
-from ffai.core.memory.jsontext import clean_text, to_json
+from ffai.core.memory.jsontext import to_json
 from ffai.core.memory.vectors import VectorBlocks
 from ffai.core.similarity import Vector, as_vector, candidates, cosine, rounding_bound, unit
 from ffai.errors import DimensionError
@@ -211,6 +212,13 @@ class TurnVectorStore:
         vectors = table.vectors.exact(table.first_rows[chosen]) if table.vectors else np.empty((0, 0))
         return table.texts[chosen], vectors, table.turns[chosen], table.metadata[chosen]
 
+    def _groups(self, start: int = 0) -> list[list[Vector]]:
+        """Return for each entry, from one on, its own vector and its parts'."""
+        table, count, rows = self._snapshot()
+        if table.vectors is None:
+            return []
+        return [list(table.vectors.exact(table.rows_of(entry, rows))) for entry in range(start, count)]
+
     def _replace(self, vectors: Sequence[Sequence[Vector]]) -> bool:
         """Give all entries new vectors, in one step.
 
@@ -220,13 +228,13 @@ class TurnVectorStore:
         Returns:
             ``False``, with nothing changed, if entries have come that have none among ``vectors``.
         """
-        table = self._snapshot()[0]
-        fresh = _Table()
-        for entry, of_entry in enumerate(vectors):
-            fresh.append(table.texts[entry], table.turns[entry], table.metadata[entry], np.stack(of_entry))
         with self._lock:
-            if self._table is not table or table.count != len(vectors):
+            table, fresh = self._table, _Table()
+            if table.count != len(vectors):
                 return False
+            firsts = np.cumsum([0, *(len(group) for group in vectors[:-1])]).tolist()
+            rows = np.array([vector for group in vectors for vector in group])
+            fresh.extend(table.texts, table.turns, table.metadata, rows, firsts)
             self._table = fresh
             return True
 

@@ -54,9 +54,14 @@ def embed_turns(embedder: Embedder, texts: Sequence[str], dimensions: int | None
     Raises:
         As :func:`embed_texts`.
     """
-    wanted = [[text, *parts_of(text)] for text in texts]
+    wanted = [texts_and_parts(text) for text in texts]
     vectors = iter(embed_texts(embedder, [text for group in wanted for text in group], dimensions))
     return [[next(vectors) for _ in group] for group in wanted]
+
+
+def texts_and_parts(text: str) -> list[str]:
+    """Return what is embedded for a turn: its text, and the parts of a long one."""
+    return [text, *parts_of(text)]
 
 
 def embed_piecewise(embedder: Embedder, text: str, dimensions: int | None = None) -> list[Vector]:
