@@ -1,0 +1,45 @@
+"""How one call differs from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ffai.errors import ArgumentTypeError, InvalidArgumentError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseOptions:
+    """Options of one call. What is ``None`` is left to the client.
+
+    Example:
+        >>> ResponseOptions(model="mistral/mistral-small-latest").model
+        'mistral/mistral-small-latest'
+    """
+
+    model: str | None = None
+    """The model to ask, where the client knows several."""
+    system_instructions: str | None = None
+    """Instructions for this call instead of the client's."""
+    history: Sequence[str] | None = None
+    """Names of earlier prompts that are put, with their responses, in front of this one."""
+    strict: bool = False
+    """Whether a reference to a prompt without a response is an error; else it is empty, with a warning."""
+
+    @classmethod
+    def of(cls, options: ResponseOptions | Mapping[str, Any] | None) -> ResponseOptions:
+        """Take options, or a mapping of them.
+
+        Raises:
+            ArgumentTypeError: it is neither.
+            InvalidArgumentError: the mapping has an unknown key; names it.
+        """
+        if options is None or isinstance(options, ResponseOptions):
+            return options or cls()
+        if not isinstance(options, Mapping):
+            raise ArgumentTypeError(f"options must be ResponseOptions or a mapping, not {type(options).__name__}.")
+        known = [field.name for field in fields(cls)]
+        if unknown := sorted(set(options) - set(known)):
+            raise InvalidArgumentError(f"options has no {unknown[0]!r}; it has {', '.join(known)}.")
+        return cls(**options)
