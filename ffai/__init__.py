@@ -1,1 +1,19 @@
-"""ffai: memory for LLM applications."""
+"""ffai: memory for LLM applications. Wraps any chat client and recalls past conversations by meaning."""
+
+from ffai._lazy import lazy_exports
+from ffai.errors import FFAIError
+from ffai.FFAI import FFAI
+
+__version__ = "0.2.0"
+__all__ = ["FFAI", "Embeddings", "FFAIError", "Memory", "MemoryScope", "ResponseOptions", "TurnHit"]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "Embeddings": "ffai.core.embeddings",
+        "Memory": "ffai.core.memory.memory",
+        "MemoryScope": "ffai.core.scope",
+        "ResponseOptions": "ffai.workflow.options",
+        "TurnHit": "ffai.core.memory.hit",
+    },
+)

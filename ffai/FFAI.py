@@ -1,0 +1,267 @@
+"""The wrapper: the only place where client, histories, memory and configuration meet.
+
+Everything heavy is imported when an ``FFAI`` is made, so that ``import ffai`` is quick.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ffai.errors import ArgumentTypeError
+from ffai.typing import Prompt
+
+if TYPE_CHECKING:
+    from ffai.config import Config, MemorySettings
+    from ffai.core.history_manager import HistoryManager
+    from ffai.core.memory.memory import Memory
+    from ffai.core.memory.status import FlushResult
+    from ffai.workflow.engine import WorkflowEngine
+    from ffai.workflow.options import ResponseOptions
+    from ffai.workflow.result import ResponseResult
+
+logger = logging.getLogger(__name__)
+
+
+class FFAI:
+    """A chat client with histories and, where it is enabled, memory that recalls turns by meaning.
+
+    What is not given as a keyword comes from the environment, then from YAML, then from the defaults.
+
+    Args:
+        client: any object with ``model`` and ``generate_response(prompt, **kwargs)``.
+        persist_dir: folder for exported histories; made when something is written.
+        persist_name: what the exported histories are called.
+        auto_persist: export a history whenever its frame is made.
+        memory_enabled: whether turns are remembered.
+        memory_embeddings: the embedding model, such as ``"local/all-MiniLM-L6-v2"``.
+        memory_persist: whether memory is kept in files.
+        memory: a memory of your own; no embedding model is looked for then.
+        config: a :class:`~ffai.config.Config`, a mapping of sections, or the path of a YAML file or folder.
+
+    Raises:
+        ArgumentTypeError: ``client`` has no ``generate_response``, or ``memory`` is not a memory.
+        ConfigError: a setting is unknown or has a wrong type; names file and key.
+
+    Example:
+        >>> from ffai import Memory
+        >>> from ffai.testing import FakeClient, FakeEmbedder
+        >>> with FFAI(FakeClient(["Under the mat."]), memory=Memory(FakeEmbedder())) as ffai:
+        ...     _ = ffai.generate_response("Where is the key?", prompt_name="key")
+        ...     ffai.history.search("the key", top_k=1)[0].response
+        'Under the mat.'
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        *,
+        persist_dir: str | Path | None = None,
+        persist_name: str | None = None,
+        auto_persist: bool = False,
+        memory_enabled: bool | None = None,
+        memory_embeddings: str | None = None,
+        memory_persist: bool | None = None,
+        memory: Memory | None = None,
+        config: Config | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    ) -> None:
+        from ffai.chat.calling import check_client
+        from ffai.config import Config
+        from ffai.core.history.recorder import HistoryRecorder
+        from ffai.core.history_manager import HistoryManager
+        from ffai.workflow.engine import WorkflowEngine
+
+        check_client(client)
+        self._config = Config.load(config).with_values(
+            memory={"enabled": memory_enabled, "embedding_model": memory_embeddings, "persist": memory_persist},
+            paths={"ffai_data": None if persist_dir is None else os.fspath(persist_dir)},
+        )
+        self._memory_is_given = memory is not None
+        remembers = _given(memory, self._config.memory, bool(memory_persist)) if memory else _made(self._config.memory)
+        recorder = HistoryRecorder(memory=remembers, max_turns=self._config.history.max_turns)
+        self._history = HistoryManager(
+            recorder,
+            persist_dir=self._config.paths.ffai_data,
+            persist_name=persist_name,
+            auto_persist=auto_persist,
+        )
+        self._workflow = WorkflowEngine(client, recorder)
+
+    # Parts
+
+    @property
+    def client(self) -> Any:
+        """The chat client; see :meth:`set_client`."""
+        return self._workflow.client
+
+    @property
+    def config(self) -> Config:
+        """The settings in force."""
+        return self._config
+
+    @property
+    def history(self) -> HistoryManager:
+        """The four histories, and search in memory."""
+        return self._history
+
+    @property
+    def workflow(self) -> WorkflowEngine:
+        """Named prompts."""
+        return self._workflow
+
+    @property
+    def memory(self) -> Memory | None:
+        """The memory; ``None`` where it is off."""
+        return self._history.memory
+
+    def set_client(self, client: Any) -> None:
+        """Go on with another client; histories and memory stay.
+
+        Raises:
+            ArgumentTypeError: it has no ``generate_response``.
+        """
+        self._workflow.client = client
+
+    # Asking
+
+    def generate_response(
+        self,
+        prompt: Prompt,
+        prompt_name: str | None = None,
+        history: Sequence[str] | None = None,
+        options: ResponseOptions | Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> ResponseResult:
+        """Ask the client and record the turn; see :meth:`WorkflowEngine.generate_response`."""
+        return self._workflow.generate_response(prompt, prompt_name, history, options, **kwargs)
+
+    async def agenerate_response(
+        self,
+        prompt: Prompt,
+        prompt_name: str | None = None,
+        history: Sequence[str] | None = None,
+        options: ResponseOptions | Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> ResponseResult:
+        """Await :meth:`generate_response`."""
+        return await self._workflow.agenerate_response(prompt, prompt_name, history, options, **kwargs)
+
+    def stream_response(
+        self,
+        prompt: Prompt,
+        prompt_name: str | None = None,
+        history: Sequence[str] | None = None,
+        options: ResponseOptions | Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Iterator[str]:
+        """Ask the client for its answer in pieces; see :meth:`WorkflowEngine.stream_response`."""
+        return self._workflow.stream_response(prompt, prompt_name, history, options, **kwargs)
+
+    def astream_response(
+        self,
+        prompt: Prompt,
+        prompt_name: str | None = None,
+        history: Sequence[str] | None = None,
+        options: ResponseOptions | Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[str]:
+        """Iterate asynchronously; see :meth:`stream_response`."""
+        return self._workflow.astream_response(prompt, prompt_name, history, options, **kwargs)
+
+    # Ending
+
+    def flush(self, timeout: float | None = None) -> FlushResult | None:
+        """Wait until every turn so far can be found and is in the file; see :meth:`Memory.flush`.
+
+        Returns:
+            What became of the turns; ``None`` where memory is off.
+        """
+        return self._history.flush(timeout)
+
+    async def aflush(self, timeout: float | None = None) -> FlushResult | None:
+        """Await :meth:`flush`."""
+        return await self._history.aflush(timeout)
+
+    def close(self, timeout: float | None = 5.0) -> FlushResult | None:
+        """End cleanly: turns are embedded and saved within the time, and the rest waits for the next start.
+
+        Histories and memory can still be read. Closing again does nothing. A memory that was given and is not
+        persisted stays open: it is yours.
+
+        Args:
+            timeout: seconds to wait at the most; ``None`` waits as long as it takes.
+
+        Returns:
+            What became of the turns; ``None`` where memory is off.
+        """
+        self._workflow.closed = True
+        memory = self.memory
+        if memory is None:
+            return None
+        return memory.flush(timeout) if self._memory_stays_open(memory) else memory.close(timeout)
+
+    async def aclose(self, timeout: float | None = 5.0) -> FlushResult | None:
+        """Await :meth:`close`."""
+        self._workflow.closed = True
+        memory = self.memory
+        if memory is None:
+            return None
+        return await (memory.aflush(timeout) if self._memory_stays_open(memory) else memory.aclose(timeout))
+
+    def _memory_stays_open(self, memory: Memory) -> bool:
+        return self._memory_is_given and not memory.status().files
+
+    def __enter__(self) -> FFAI:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> FFAI:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _given(memory: Memory, settings: MemorySettings, persist: bool) -> Memory:
+    """Use a memory that the caller made; it is tied to files only where the caller says so."""
+    for needed in ("remember", "search", "flush"):
+        if not callable(getattr(memory, needed, None)):
+            raise ArgumentTypeError(f"memory must be a Memory; {memory!r} has no method {needed}.")
+    if persist:
+        _persist(memory, settings)
+    return memory
+
+
+def _made(settings: MemorySettings) -> Memory | None:
+    """Make the memory that the settings ask for; ``None`` where it is off, or nothing can embed."""
+    if not settings.enabled:
+        return None
+    from ffai.core.embeddings.resolve import resolve_embedder
+    from ffai.core.memory.memory import Memory
+    from ffai.core.memory.opening import remembered_model
+    from ffai.core.memory.place import Place
+
+    place = Place(Path(settings.persist_dir), settings.collection_name)
+    remembered = remembered_model(place) if settings.persist else None
+    resolution = resolve_embedder(settings.embedding_model, allow_api=settings.allow_api, prefer=remembered)
+    if resolution.embedder is None:
+        return None
+    memory = Memory(resolution.embedder)
+    if settings.persist:
+        _persist(memory, settings)
+    return memory
+
+
+def _persist(memory: Memory, settings: MemorySettings) -> None:
+    memory.persist_to(settings.persist_dir, settings.collection_name, durability=settings.durability)
+    logger.info("Memory is kept in %s", Path(settings.persist_dir).resolve())
