@@ -6,7 +6,7 @@ import os
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 
 def _no_bool(value: object) -> object:
@@ -20,8 +20,8 @@ def _path_text(value: object) -> object:
 
 
 def _plain_name(value: str) -> str:
-    if value.startswith(".") or not re.fullmatch(r'[^\x00-\x1f\x7f/\\:*?"<>|]{1,200}', value):
-        raise ValueError("a plain file name: no folder, no leading dot, at most 200 characters")
+    if value.startswith(".") or value != value.strip() or not re.fullmatch(r'[^\x00-\x1f\x7f/\\:*?"<>|]{1,200}', value):
+        raise ValueError("a plain file name: no folder, no leading dot, no space around it, at most 200 characters")
     return value
 
 
@@ -32,7 +32,7 @@ def _upper(value: object) -> object:
 Whole = Annotated[int, BeforeValidator(_no_bool)]
 Seconds = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
 PathText = Annotated[str, BeforeValidator(_path_text), Field(min_length=1)]
-FileName = Annotated[str, Field(min_length=1), BeforeValidator(str.strip), BeforeValidator(_plain_name)]
+FileName = Annotated[str, AfterValidator(_plain_name)]
 
 
 class Section(BaseModel):
@@ -51,7 +51,7 @@ class MemorySettings(Section):
 
     enabled: bool = False
     """Whether finished turns are embedded and can be searched."""
-    embedding_model: str | None = Field(None, min_length=1)
+    embedding_model: str | None = Field(default=None, min_length=1)
     """The model that embeds, such as `local/all-MiniLM-L6-v2`; null takes the first one available."""
     store_backend: Literal["memory"] = "memory"
     """The engine that searches; `memory` is the exact search inside this process."""
@@ -77,7 +77,7 @@ class HistorySettings(Section):
         True
     """
 
-    max_turns: Whole | None = Field(None, ge=1)
+    max_turns: Whole | None = Field(default=None, ge=1)
     """How many turns the histories keep in memory, the newest; null keeps all."""
 
 
@@ -101,13 +101,13 @@ class RetrySettings(Section):
         (429, 502, 503, 504)
     """
 
-    max_attempts: Whole = Field(3, ge=1)
+    max_attempts: Whole = Field(default=3, ge=1)
     """How often a call is tried in all; 1 never tries again."""
     min_wait_seconds: Seconds = 1.0
     """The wait before the second try, in seconds."""
     max_wait_seconds: Seconds = 60.0
     """The longest wait between two tries, in seconds."""
-    exponential_base: Annotated[float, BeforeValidator(_no_bool)] = Field(2.0, ge=1, allow_inf_nan=False)
+    exponential_base: Annotated[float, BeforeValidator(_no_bool)] = Field(default=2.0, ge=1, allow_inf_nan=False)
     """What each wait is multiplied by to get the next."""
     exponential_jitter: bool = True
     """Whether waits are varied by chance, so that many clients don't come back together."""

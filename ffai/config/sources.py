@@ -27,6 +27,9 @@ FILES = ("main.yaml", "clients.yaml", "model_defaults.yaml", "logging.yaml")
 _SHARED = ("logging", "paths")
 """Sections whose variables other programs use too, such as .NET's ``Logging__LogLevel__Default``."""
 
+_FREE = (("memory", "store_config"), ("model_defaults", "generic"), ("model_defaults", "models"))
+"""Settings whose values may have any type."""
+
 _Values = dict[str, Any]
 
 
@@ -55,6 +58,18 @@ class Layer:
 class SectionVariables(EnvSettingsSource):
     """Variables such as ``MEMORY__ENABLED``; one that is only a section's name, such as ``MEMORY``, is never read."""
 
+    def __call__(self) -> _Values:
+        """Return section name to its settings, as nested dicts."""
+        values = super().__call__()
+        for name in _SHARED:
+            if name in values:
+                known = SECTIONS[name].model_fields
+                values[name] = {key: value for key, value in values[name].items() if key in known}
+        for name, setting in _FREE:
+            if setting in values.get(name, {}):
+                values[name][setting] = _typed(values[name][setting])
+        return values
+
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002
         """Return nothing: what a section's own name holds is another program's."""
         return None, field_name, True
@@ -70,16 +85,13 @@ class SectionVariables(EnvSettingsSource):
 def from_environment(settings: type[BaseSettings]) -> Layer:
     """Read the variables of all sections. An empty variable counts as not set."""
     values = SectionVariables(settings)()
-    for name in _SHARED:
-        known = SECTIONS[name].model_fields
-        if unknown := sorted(values.get(name, {}).keys() - known):
-            logger.debug("Ignored variables %r of section %r: not settings of ffai", unknown, name)
-            values[name] = {key: value for key, value in values[name].items() if key in known}
-    for section, free in (("memory", "store_config"), ("model_defaults", "generic"), ("model_defaults", "models")):
-        if free in values.get(section, {}):
-            values[section][free] = _typed(values[section][free])
-    named = {name.lower().replace("__", "."): f"environment {name}" for name in os.environ if "__" in name}
-    return Layer(values, {key: said for key, said in named.items() if key.split(".")[0] in SECTIONS})
+    leaves = list(_leaves(values))
+    origins: dict[str, str] = {}
+    for name, text in os.environ.items():
+        key = name.lower().replace("__", ".")
+        if text and any(leaf == key or leaf.startswith(f"{key}.") for leaf in leaves):
+            origins[key] = f"environment {name}"
+    return Layer(values, origins)
 
 
 def _typed(value: Any) -> Any:
