@@ -12,9 +12,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter
 
-from ffai.cli.models import build_minilm, smollm2_weights
-
 from ffai.cli.chat_server import local_chat_server
+from ffai.cli.models import build_minilm, smollm2_weights
 
 PACKAGES = {
     "litellm": "litellm",

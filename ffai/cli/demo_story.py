@@ -37,9 +37,7 @@ QUESTIONS = (
 )
 
 _INSTRUCTIONS = "Answer in one short sentence."
-_COMMON_WORDS = frozenset(
-    ["a", "about", "an", "and", "are", "at", "did", "do", "does", "from", "have", "how", "i", "in", "is", "it", "my", "of", "on", "or", "our", "should", "that", "the", "this", "to", "us", "was", "we", "what", "which", "why", "you"]
-)
+_COMMON_WORDS = frozenset({"about", "does", "from", "have", "should", "that", "they", "this", "what", "which", "with"})
 
 
 def talk(ffai: FFAI) -> None:
@@ -72,14 +70,14 @@ def recall(ffai: FFAI) -> None:
 
 
 def shared_words(question: str, text: str) -> list[str]:
-    """Return the words that carry meaning and stand in both.
+    """Return the words that stand in both, but for short and common ones.
 
     Example:
         >>> shared_words("the sore knee", "My knee hurts after the run")
         ['knee']
     """
-    words = [set(re.findall(r"\w+", side.lower())) for side in (question, text)]
-    return sorted((words[0] & words[1]) - _COMMON_WORDS)
+    asked, found = ({word for word in re.findall(r"\w{4,}", side.lower())} for side in (question, text))
+    return sorted((asked & found) - _COMMON_WORDS)
 
 
 def first_sentence(reply: str) -> str:
