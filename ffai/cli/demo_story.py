@@ -37,7 +37,10 @@ QUESTIONS = (
 )
 
 _INSTRUCTIONS = "Answer in one short sentence."
-_COMMON_WORDS = frozenset({"about", "does", "from", "have", "should", "that", "they", "this", "what", "which", "with"})
+_COMMON_WORDS = frozenset(
+    {"about", "and", "are", "did", "does", "for", "from", "have", "how", "our", "should", "that", "the", "this", "was"}
+    | {"what", "which", "why", "with", "you"}
+)
 
 
 def talk(ffai: FFAI) -> None:
@@ -76,7 +79,7 @@ def shared_words(question: str, text: str) -> list[str]:
         >>> shared_words("the sore knee", "My knee hurts after the run")
         ['knee']
     """
-    asked, found = ({word for word in re.findall(r"\w{4,}", side.lower())} for side in (question, text))
+    asked, found = (set(re.findall(r"\w{3,}", side.lower())) for side in (question, text))
     return sorted((asked & found) - _COMMON_WORDS)
 
 
