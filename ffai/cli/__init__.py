@@ -1,1 +1,5 @@
-"""."""
+"""The ``ffai`` command."""
+
+from ffai.cli.command import main
+
+__all__ = ["main"]

@@ -1,0 +1,219 @@
+"""The sections of the configuration: what can be set, its default, and a sentence about it."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+
+def _no_bool(value: object) -> object:
+    if isinstance(value, bool):  # pydantic would take true for 1
+        raise ValueError("a number, not true or false")
+    return value
+
+
+def _path_text(value: object) -> object:
+    return os.path.expanduser(os.fspath(value)) if isinstance(value, str | os.PathLike) else value
+
+
+def _plain_name(value: str) -> str:
+    if value.startswith(".") or value != value.strip() or not re.fullmatch(r'[^\x00-\x1f\x7f/\\:*?"<>|]{1,200}', value):
+        raise ValueError("a plain file name: no folder, no leading dot, no space around it, at most 200 characters")
+    return value
+
+
+def _upper(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
+
+
+Whole = Annotated[int, BeforeValidator(_no_bool)]
+Seconds = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
+PathText = Annotated[str, BeforeValidator(_path_text), Field(min_length=1)]
+FileName = Annotated[str, AfterValidator(_plain_name)]
+
+
+class Section(BaseModel):
+    """What all sections share: they can't be changed, and take no setting that they don't know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class MemorySettings(Section):
+    """Section ``memory``: whether and how turns become searchable memory.
+
+    Example:
+        >>> MemorySettings(enabled=True).persist_dir
+        './ffai_data/memory'
+    """
+
+    enabled: bool = False
+    """Whether finished turns are embedded and can be searched."""
+    embedding_model: str | None = Field(default=None, min_length=1)
+    """The model that embeds, such as `local/all-MiniLM-L6-v2`; null takes the first one available."""
+    store_backend: Literal["memory"] = "memory"
+    """The engine that searches; `memory` is the exact search inside this process."""
+    store_config: dict[str, Any] = Field(default_factory=dict)
+    """Arguments of the engine; the one inside this process takes none."""
+    persist_dir: PathText = "./ffai_data/memory"
+    """The folder of the memory file; a relative one starts at the current folder."""
+    collection_name: FileName = "ffai_turns"
+    """The name of the memory file, without its ending."""
+    persist: bool = False
+    """Whether memory is kept on disk; false writes nothing anywhere."""
+    allow_api: bool = True
+    """Whether a paid embedding API may be taken when no local model can be loaded."""
+    durability: Literal["process", "power"] = "process"
+    """What an accepted turn survives: the end of the `process`, or a loss of `power` (one disk sync each turn)."""
+
+
+class HistorySettings(Section):
+    """Section ``history``: what the histories keep.
+
+    Example:
+        >>> HistorySettings().max_turns is None
+        True
+    """
+
+    max_turns: Whole | None = Field(default=None, ge=1)
+    """How many turns the histories keep in memory, the newest; null keeps all."""
+
+
+class PathSettings(Section):
+    """Section ``paths``: where files go.
+
+    Example:
+        >>> PathSettings().ffai_data
+        './ffai_data'
+    """
+
+    ffai_data: PathText = "./ffai_data"
+    """The folder for exported histories; it is made when something is written."""
+
+
+class RetrySettings(Section):
+    """Section ``retry``: what happens when a provider answers with a passing error.
+
+    Example:
+        >>> RetrySettings(max_attempts=1).retry_on_status_codes
+        (429, 502, 503, 504)
+    """
+
+    max_attempts: Whole = Field(default=3, ge=1)
+    """How often a call is tried in all; 1 never tries again."""
+    min_wait_seconds: Seconds = 1.0
+    """The wait before the second try, in seconds."""
+    max_wait_seconds: Seconds = 60.0
+    """The longest wait between two tries, in seconds."""
+    exponential_base: Annotated[float, BeforeValidator(_no_bool)] = Field(default=2.0, ge=1, allow_inf_nan=False)
+    """What each wait is multiplied by to get the next."""
+    exponential_jitter: bool = True
+    """Whether waits are varied by chance, so that many clients don't come back together."""
+    retry_on_status_codes: tuple[Annotated[Whole, Field(ge=100, le=599)], ...] = (429, 502, 503, 504)
+    """The HTTP status codes that are worth another try."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> RetrySettings:
+        if self.min_wait_seconds > self.max_wait_seconds:
+            raise ValueError(
+                f"min_wait_seconds of at most max_wait_seconds, not {self.min_wait_seconds} and {self.max_wait_seconds}"
+            )
+        return self
+
+
+class ClientTypeSettings(Section):
+    """One entry of ``clients.client_types``: a chat model under a name of your own.
+
+    Example:
+        >>> ClientTypeSettings(provider_prefix="mistral/", default_model="mistral-small-latest").model
+        'mistral/mistral-small-latest'
+    """
+
+    provider_prefix: str = ""
+    """What LiteLLM wants before the model's name, such as `mistral/`."""
+    default_model: str = ""
+    """The model's name at its provider."""
+    api_key_env: str = ""
+    """The environment variable that holds the key; empty takes the provider's usual one."""
+    api_base: str = ""
+    """The address of the server; empty takes the provider's own."""
+    fallbacks: tuple[str, ...] = ()
+    """Models to try, in order, when this one fails."""
+
+    @property
+    def model(self) -> str:
+        """The name that LiteLLM knows the model by."""
+        prefix = self.provider_prefix
+        return self.default_model if self.default_model.startswith(prefix) else prefix + self.default_model
+
+
+class ClientSettings(Section):
+    """Section ``clients``: chat models under names of your own.
+
+    Example:
+        >>> ClientSettings(client_types={"small": {"default_model": "mistral/mistral-small-latest"}}).client_types
+        {'small': ClientTypeSettings(... default_model='mistral/mistral-small-latest', ...)}
+    """
+
+    default_client: str | None = None
+    """The entry of client_types that is taken when none is named."""
+    client_types: dict[str, ClientTypeSettings] = Field(default_factory=dict)
+    """Your chat models: a name, and for each provider_prefix, default_model, api_key_env, api_base, fallbacks."""
+
+    @model_validator(mode="after")
+    def _default_is_known(self) -> ClientSettings:
+        if self.default_client is not None and self.default_client not in self.client_types:
+            raise ValueError(
+                f"a default_client that is in client_types, not {self.default_client!r}; "
+                f"known: {sorted(self.client_types)}"
+            )
+        return self
+
+
+class ModelDefaultSettings(Section):
+    """Section ``model_defaults``: arguments of chat calls that need not be repeated in code.
+
+    Example:
+        >>> defaults = ModelDefaultSettings(generic={"temperature": 0.7}, models={"openai/o3": {"temperature": 1}})
+        >>> defaults.arguments("openai/o3"), defaults.arguments("mistral/mistral-small-latest")
+        ({'temperature': 1}, {'temperature': 0.7})
+    """
+
+    generic: dict[str, Any] = Field(default_factory=dict)
+    """Arguments sent with each call, such as `temperature` and `max_tokens`."""
+    models: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Arguments for one model, by its name; they win over the generic ones."""
+
+    def arguments(self, model: str) -> dict[str, Any]:
+        """Return what a call of this model gets, unless the caller says otherwise."""
+        return {**self.generic, **self.models.get(model, {})}
+
+
+class LoggingSettings(Section):
+    """Section ``logging``: what the ``ffai`` command logs. The library itself sets up no logging.
+
+    Example:
+        >>> LoggingSettings(level="debug").level
+        'DEBUG'
+    """
+
+    level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(_upper)] = "WARNING"
+    """The lowest level that the `ffai` command logs."""
+    format: str = "%(levelname)s %(name)s: %(message)s"
+    """The form of a log line, as Python's logging writes it."""
+    file: PathText | None = None
+    """A file that the log lines are added to; null writes them to the terminal."""
+
+
+SECTIONS: dict[str, type[Section]] = {
+    "memory": MemorySettings,
+    "history": HistorySettings,
+    "paths": PathSettings,
+    "retry": RetrySettings,
+    "clients": ClientSettings,
+    "model_defaults": ModelDefaultSettings,
+    "logging": LoggingSettings,
+}
+"""Every section, by the name it has in a file."""
