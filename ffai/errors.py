@@ -54,8 +54,10 @@ class ClosedError(FFAIError, RuntimeError):
 class MissingExtraError(FFAIError, ImportError):
     """An optional package is needed and not installed."""
 
-    def __init__(self, module: str, extra: str) -> None:
-        super().__init__(f'{module!r} is not installed. Install it with: pip install "ffai[{extra}]"', name=module)
+    def __init__(self, module: str, extra: str, *, commands: Sequence[str] = ()) -> None:
+        self.commands = tuple(commands) or (f'pip install "ffai[{extra}]"',)
+        told = " && ".join(self.commands)
+        super().__init__(f"{module!r} is not installed. Install it with: {told}", name=module)
         self.module, self.extra = module, extra
 
 
