@@ -11,6 +11,7 @@ FFAIError
 ├── UnknownReferenceError (ValueError)     {{name.response}} names no earlier prompt
 ├── EmbeddingError (RuntimeError)          an embedding model failed
 │   ├── ModelUnavailableError (ImportError)  a local model can't be loaded
+│   │   └── DamagedModelError              its files are cut or broken
 │   ├── MissingKeyError (ValueError)       a provider needs a key
 │   └── BadVectorError (ValueError)        a vector of the wrong size, zero or not finite
 │       └── DimensionError                 two vectors differ in size
@@ -54,8 +55,10 @@ class ClosedError(FFAIError, RuntimeError):
 class MissingExtraError(FFAIError, ImportError):
     """An optional package is needed and not installed."""
 
-    def __init__(self, module: str, extra: str) -> None:
-        super().__init__(f'{module!r} is not installed. Install it with: pip install "ffai[{extra}]"', name=module)
+    def __init__(self, module: str, extra: str, *, commands: Sequence[str] = ()) -> None:
+        self.commands = tuple(commands) or (f'pip install "ffai[{extra}]"',)
+        told = " && ".join(self.commands)
+        super().__init__(f"{module!r} is not installed. Install it with: {told}", name=module)
         self.module, self.extra = module, extra
 
 
@@ -81,11 +84,32 @@ class UnknownReferenceError(FFAIError, ValueError):
 
 
 class EmbeddingError(FFAIError, RuntimeError):
-    """An embedding model failed."""
+    """An embedding model failed.
+
+    Attributes:
+        transient: the same call may succeed later: a rate limit, a timeout, a server's fault, no network.
+        retry_after: seconds to wait before the next try, where that is known.
+        status_code: the HTTP status, where there was one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        transient: bool = False,
+        retry_after: float | None = None,
+        status_code: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.transient, self.retry_after, self.status_code = transient, retry_after, status_code
 
 
 class ModelUnavailableError(EmbeddingError, ImportError):
     """A local embedding model can't be loaded."""
+
+
+class DamagedModelError(ModelUnavailableError):
+    """The files of a local embedding model are cut or broken."""
 
 
 class MissingKeyError(EmbeddingError, ValueError):
