@@ -1,6 +1,16 @@
 """Memory: turns with their vectors, in memory and in files."""
 
+from typing import TYPE_CHECKING
+
 from ffai._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ffai.core.memory.hit import Entry, TurnHit
+    from ffai.core.memory.memory import Memory
+    from ffai.core.memory.parquet import load_store, persist_store
+    from ffai.core.memory.status import FlushResult, MemoryStatus
+    from ffai.core.memory.turn_store import TurnVectorStore
+    from ffai.core.similarity import cosine_similarity
 
 __all__ = [
     "Entry",
