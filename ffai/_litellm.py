@@ -39,7 +39,7 @@ def load_litellm() -> ModuleType:
             return import_module("litellm")
         with _environment(_QUIET), _without_collection():
             litellm = import_module("litellm")
-        litellm.suppress_debug_info = True  # else it prints "Give Feedback" to stdout at each error
+        litellm.suppress_debug_info = True  # type: ignore[attr-defined]  # else each error prints to stdout
         return litellm
 
 
