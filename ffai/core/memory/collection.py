@@ -6,11 +6,12 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_name
-from ffai.core.memory.backoff import MAX_TRIES, concerns_every_text, is_transient, wait_before_next
 from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.indexing import MAX_BATCH, Indexer
 from ffai.core.memory.journal import Durability
 from ffai.core.memory.parquet import turns_of
 from ffai.core.memory.place import Place
@@ -19,20 +20,16 @@ from ffai.core.memory.status import FlushResult, MemoryStatus
 from ffai.core.memory.steady_journal import HEAL_EVERY, SteadyJournal
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.turnstile import Turnstile
-from ffai.core.memory.vectorise import SHORT, embed_piecewise, embed_turns
+from ffai.core.memory.vectorise import embed_turns
 from ffai.core.memory.worker import Worker
 from ffai.core.similarity import Vector
 
 logger = logging.getLogger(__name__)
 
-MAX_BATCH = 32
-"""Texts that are embedded in one call at the most."""
-LONG_CALL = 0.5
-"""Seconds. A batch that took longer is followed by one of half its size, so that a query never waits much longer."""
 QUICK_TO_WRITE = 5000
 """Rows. A larger file is not written at the end of the process: the journal holds what it lacks."""
-
-Batch = Sequence[tuple[NewTurn, int]]
+SHORT_WRITE = 8
+"""Turns whose vectors are journaled in one transaction: a turn that is accepted meanwhile waits for it."""
 
 
 class Collection:
@@ -61,7 +58,7 @@ class Collection:
         self._changing = threading.RLock()  # between a batch's commit and clear, reindex
         self._progress = threading.Condition()
         self._epoch = 0
-        self._batch = MAX_BATCH
+        self._indexer = Indexer(self.journal, self.queries)
         self._worker = Worker(self._work, self._finish, "ffai-memory")
         self._last_counts = FlushResult(0, 0, 0)
         end_at_exit(self)
@@ -213,6 +210,8 @@ class Collection:
 
     def close(self, timeout: float | None) -> FlushResult:
         """Flush within the time, then end the worker; what is not embedded stays in the journal."""
+        if self.closed:
+            return self._last_counts
         deadline = None if timeout is None else time.monotonic() + timeout
         result = self.flush(timeout)
         self._last_counts = result
@@ -256,15 +255,11 @@ class Collection:
     def _work(self) -> float | None:
         """Embed one batch of what is due, write the file if it is time; tell when to come again."""
         self.journal.heal()
-        batch = [] if isinstance(self.embedder, AbsentEmbedder) else self.journal.active.due(self._batch)
-        if batch:
-            started = time.monotonic()
-            self._index(batch, self._epoch)
-            self._fit_batch(time.monotonic() - started)
-        more = bool(batch) and bool(self.journal.active.due(1))
-        if self.saver:
-            self.saver.save_if_due(embedder_name(self.embedder), drained=not more)
-        elif batch:
+        embedder = self.embedder
+        more = self._indexer.index_some(embedder, self.store.dimensions, partial(self._keep, embedder, self._epoch))
+        if self.saver is not None:
+            self.saver.save_if_due(embedder_name(embedder), drained=not more)
+        else:
             self.journal.write(lambda journal: journal.settle(saved_to=journal.last_change()))
         self._tell()
         return 0.0 if more else self._next_look()
@@ -275,82 +270,20 @@ class Collection:
             looks.append(max(0.0, due - time.time()))
         return min(looks, default=None)
 
-    def _fit_batch(self, seconds: float) -> None:
-        if seconds > LONG_CALL:
-            self._batch = max(1, self._batch // 2)
-        elif seconds < LONG_CALL / 2:
-            self._batch = min(MAX_BATCH, self._batch * 2)
-
-    def _index(self, batch: Batch, epoch: int) -> None:
-        """Embed turns in one call; where that fails, find out which of them it is about."""
-        self.queries.let_pass()
-        embedder = self.embedder
-        turns = [turn for turn, _ in batch]
-        try:
-            vectors = embed_turns(embedder, [turn.text for turn in turns], self.store.dimensions)
-        except Exception as error:  # noqa: BLE001 - an embedder raises what it likes
-            self._index_after(error, batch, epoch)
-        else:
-            self._commit(embedder, turns, vectors, epoch)
-
-    def _index_after(self, error: Exception, batch: Batch, epoch: int) -> None:
-        if self.closed or epoch != self._epoch:
-            return
-        if is_transient(error):
-            self._postpone(error, batch)
-        elif concerns_every_text(error):
-            self._give_up(error, batch)
-        elif len(batch) > 1:
-            middle = len(batch) // 2
-            self._index(batch[:middle], epoch)
-            self._index(batch[middle:], epoch)
-        else:
-            self._index_alone(error, batch, epoch)
-
-    def _index_alone(self, error: Exception, batch: Batch, epoch: int) -> None:
-        """Embed a single refused turn piece by piece, if it can be its length."""
-        (turn, _), embedder = batch[0], self.embedder
-        if len(turn.text) <= SHORT:
-            return self._give_up(error, batch)
-        try:
-            vectors = embed_piecewise(embedder, turn.text, self.store.dimensions)
-        except Exception as again:  # noqa: BLE001 - an embedder raises what it likes
-            return self._postpone(again, batch) if is_transient(again) else self._give_up(again, batch)
-        return self._commit(embedder, [turn], [vectors], epoch)
-
-    def _commit(
-        self, embedder: Embedder, turns: Sequence[NewTurn], vectors: Sequence[Sequence[Vector]], epoch: int
-    ) -> None:
-        """Keep the vectors, unless the turns were cleared or the model was changed meanwhile."""
-        with self._changing:
-            if epoch != self._epoch or embedder is not self.embedder:
-                return
-            self.journal.write(lambda journal: journal.index(list(zip(turns, vectors, strict=True))))
-            for turn, of_turn in zip(turns, vectors, strict=True):
-                self.store._append(turn.text, turn.turn, turn.metadata, of_turn)
+    def _keep(
+        self, embedder: Embedder, epoch: int, turns: Sequence[NewTurn], vectors: Sequence[Sequence[Vector]]
+    ) -> bool:
+        """Keep the vectors of turns, unless they were cleared or the model was changed meanwhile."""
+        for start in range(0, len(turns), SHORT_WRITE):
+            some = slice(start, start + SHORT_WRITE)
+            with self._changing:
+                if epoch != self._epoch or embedder is not self.embedder:
+                    return False
+                pairs = list(zip(turns[some], vectors[some], strict=True))
+                self.journal.write(lambda journal, pairs=pairs: journal.index(pairs))
+                self._join(self.store, pairs)
         self._tell()
-
-    def _postpone(self, error: Exception, batch: Batch) -> None:
-        """Try turns again later; give up those that were tried often enough."""
-        self._give_up(error, [(turn, tries) for turn, tries in batch if tries + 1 >= MAX_TRIES])
-        again = [(turn.turn_id, tries) for turn, tries in batch if tries + 1 < MAX_TRIES]
-        if not again:
-            return
-        wait = wait_before_next(error, tries=1 + max(tries for _, tries in again))
-        ids, until, reason = [turn_id for turn_id, _ in again], time.time() + wait, _reason(error)
-        self.journal.write(lambda journal: journal.postpone(ids, until, reason))
-        logger.info("%d turns are tried again in %.1f s: %s", len(ids), wait, reason)
-
-    def _give_up(self, error: Exception, batch: Batch) -> None:
-        """Keep turns as failed."""
-        if not batch:
-            return
-        ids, reason = [turn.turn_id for turn, _ in batch], _reason(error)
-        self.journal.write(lambda journal: journal.fail(ids, reason))
-        logger.warning(
-            "%d turns could not be embedded and are kept as failed; memory.status() lists them and "
-            "memory.retry_failed() tries again: %s", len(ids), reason,
-        )  # fmt: skip
+        return epoch == self._epoch and embedder is self.embedder and not self.closed
 
     def _finish(self) -> None:
         """End what the worker owns: the last thing its thread does."""
@@ -362,7 +295,3 @@ class Collection:
     def _tell(self) -> None:
         with self._progress:
             self._progress.notify_all()
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

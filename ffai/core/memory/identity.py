@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +44,7 @@ def new_turn(
     """
     prompt, response = clean_text(prompt), clean_text(response)
     text = f"{prompt}\n{response}" if response else prompt
-    turn_id = uuid.uuid4().hex
+    turn_id = os.urandom(16).hex()
     notes: dict[str, Any] = {"turn_id": turn_id, "response_at": len(prompt) + 1 if response else len(text)}
     if scope is not None and (fields := scope.as_dict()):
         notes["scope"] = fields
@@ -53,7 +53,7 @@ def new_turn(
         "role": "assistant",
         "content": [{"type": "text", "text": text}],
         "timestamp": time.time() if timestamp is None else timestamp,
-        "metadata": {**json.loads(caller), "ffai": notes} if metadata else {"ffai": notes},
+        "metadata": {**(metadata or {}), "ffai": notes},
     }
     return NewTurn(turn_id, text, to_json(turn, "turn"), caller)
 

@@ -15,6 +15,10 @@ from uuid import UUID
 from ffai._text import clean_text
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 
+_encode = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False
+).encode  # one for all: making one costs as much as its work
+
 
 def to_json(value: Any, name: str) -> str:
     """Write a value as JSON; dates, paths, sets, bytes and numbers of other libraries become plain ones.
@@ -32,7 +36,7 @@ def to_json(value: Any, name: str) -> str:
         '{"when": "2026-05-01", "tags": ["a", "b"]}'
     """
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = _encode(value)
     except (TypeError, ValueError):
         try:
             text = json.dumps(_plain(value, name), ensure_ascii=False)

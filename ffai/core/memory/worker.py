@@ -14,6 +14,8 @@ QUIET = 0.02
 PATIENCE = 0.25
 """Seconds after which work starts all the same."""
 PAUSE_AFTER_ERROR = 1.0
+IDLE = 10.0
+"""Seconds without work after which the thread ends; the next poke starts another."""
 
 
 class Worker:
@@ -84,15 +86,25 @@ class Worker:
         return not thread.is_alive()
 
     def _run(self) -> None:
-        pause: float | None = None
+        pause: float | None = 0.0
         while not self._stopped:
-            if self._wake.wait(pause):
+            if self._wake.wait(IDLE if pause is None else pause):
                 self._settle()
+            elif pause is None and self._rest():
+                return
             self._wake.clear()
             self._hurry.clear()
             if not self._stopped:
                 pause = self._one_piece()
         self._finish()
+
+    def _rest(self) -> bool:
+        """End the thread until the next poke, so that one who forgets an open memory keeps no thread."""
+        with self._starting:
+            if self._wake.is_set() or self._stopped:
+                return False
+            self._thread = None
+            return True
 
     def _settle(self) -> None:
         """Wait until no turn has come for a while."""

@@ -1,0 +1,129 @@
+"""Embedding the turns that wait, a batch at a time, and finding out which of them a failure is about."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
+from ffai.core.memory.backoff import MAX_TRIES, concerns_every_text, is_transient, wait_before_next
+from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.steady_journal import SteadyJournal
+from ffai.core.memory.turnstile import Turnstile
+from ffai.core.memory.vectorise import SHORT, embed_piecewise, embed_turns
+from ffai.core.similarity import Vector
+
+logger = logging.getLogger(__name__)
+
+MAX_BATCH = 32
+"""Turns that are embedded in one call at the most."""
+LONG_CALL = 0.5
+"""Seconds. A batch that took longer is followed by one of half its size, so that a query never waits much longer."""
+
+Batch = Sequence[tuple[NewTurn, int]]
+"""Turns, each with how often it was tried."""
+Keep = Callable[[Sequence[NewTurn], Sequence[Sequence[Vector]]], bool]
+"""Keeps the vectors of turns; ``False`` where they are not wanted any more."""
+
+
+class Indexer:
+    """Takes waiting turns from the journal and embeds them. Used by the worker's thread.
+
+    Args:
+        journal: where turns wait, and where failures are kept.
+        queries: go before each call.
+    """
+
+    def __init__(self, journal: SteadyJournal, queries: Turnstile) -> None:
+        self._journal, self._queries = journal, queries
+        self._size = MAX_BATCH
+
+    def index_some(self, embedder: Embedder, dimensions: int | None, keep: Keep) -> bool:
+        """Embed one batch of the turns that are due.
+
+        Args:
+            embedder: makes the vectors.
+            dimensions: the size they must have; ``None`` for any.
+            keep: keeps what was embedded.
+
+        Returns:
+            Whether more turns are due.
+        """
+        if isinstance(embedder, AbsentEmbedder) or not (batch := self._journal.active.due(self._size)):
+            return False
+        started = time.monotonic()
+        self._index(batch, embedder, dimensions, keep)
+        self._fit(time.monotonic() - started)
+        return bool(self._journal.active.due(1))
+
+    def _fit(self, seconds: float) -> None:
+        if seconds > LONG_CALL:
+            self._size = max(1, self._size // 2)
+        elif seconds < LONG_CALL / 2:
+            self._size = min(MAX_BATCH, self._size * 2)
+
+    def _index(self, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep) -> bool:
+        """Embed turns in one call; tells whether they, and the next ones, are still wanted."""
+        self._queries.let_pass()
+        turns = [turn for turn, _ in batch]
+        try:
+            vectors = embed_turns(embedder, [turn.text for turn in turns], dimensions)
+        except Exception as error:  # noqa: BLE001 - an embedder raises what it likes
+            return self._after(error, batch, embedder, dimensions, keep)
+        return keep(turns, vectors)
+
+    def _after(self, error: Exception, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep) -> bool:
+        if not keep((), ()):
+            return False
+        if is_transient(error):
+            self._postpone(error, batch)
+        elif concerns_every_text(error):
+            self._give_up(error, batch)
+        elif len(batch) == 1:
+            return self._index_piecewise(error, batch, embedder, dimensions, keep)
+        else:
+            half = len(batch) // 2
+            return all(self._index(part, embedder, dimensions, keep) for part in (batch[:half], batch[half:]))
+        return True
+
+    def _index_piecewise(
+        self, error: Exception, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep
+    ) -> bool:
+        """Embed a turn that is refused in pieces, if it can be its length that is refused."""
+        turn = batch[0][0]
+        if len(turn.text) <= SHORT:
+            self._give_up(error, batch)
+            return True
+        try:
+            vectors = embed_piecewise(embedder, turn.text, dimensions)
+        except Exception as again:  # noqa: BLE001 - an embedder raises what it likes
+            (self._postpone if is_transient(again) else self._give_up)(again, batch)
+            return True
+        return keep([turn], [vectors])
+
+    def _postpone(self, error: Exception, batch: Batch) -> None:
+        """Try turns again later; give up those that were tried often enough."""
+        self._give_up(error, [(turn, tries) for turn, tries in batch if tries + 1 >= MAX_TRIES])
+        again = [(turn.turn_id, tries) for turn, tries in batch if tries + 1 < MAX_TRIES]
+        if not again:
+            return
+        wait = wait_before_next(error, tries=1 + max(tries for _, tries in again))
+        ids, until, reason = [turn_id for turn_id, _ in again], time.time() + wait, _reason(error)
+        self._journal.write(lambda journal: journal.postpone(ids, until, reason))
+        logger.info("%d turns are tried again in %.1f s: %s", len(ids), wait, reason)
+
+    def _give_up(self, error: Exception, batch: Batch) -> None:
+        """Keep turns as failed."""
+        if not batch:
+            return
+        ids, reason = [turn.turn_id for turn, _ in batch], _reason(error)
+        self._journal.write(lambda journal: journal.fail(ids, reason))
+        logger.warning(
+            "%d turns could not be embedded and are kept as failed; memory.status() lists them and "
+            "memory.retry_failed() tries again: %s", len(ids), reason,
+        )  # fmt: skip
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
