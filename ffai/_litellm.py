@@ -14,7 +14,7 @@ from types import ModuleType
 _QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else the import fetches a price list and starts a thread to try again
     "LITELLM_MODE": "PRODUCTION",  # else the import loads the nearest .env into the process
-    "DEFAULT_MAX_RETRIES": "0",  # else an embedding call sleeps through a 429 twice, unseen; max_retries=0 does not help
+    "DEFAULT_MAX_RETRIES": "0",  # else an embedding call sleeps through a 429 twice, unseen; max_retries=0 does nothing
 }
 
 _lock = threading.RLock()

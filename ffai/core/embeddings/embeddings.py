@@ -45,8 +45,8 @@ class Embeddings:
             constructor (``threads=2``).
 
     Raises:
-        ModelUnavailableError: no library that runs local models is installed (it is an ``ImportError`` too), or the path
-            has no model.
+        ModelUnavailableError: an ``ImportError`` too: no library that runs local models is installed, or the path has no
+            model.
         InvalidArgumentError: a blank model, or a negative cache size.
 
     Example:

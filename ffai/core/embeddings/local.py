@@ -128,7 +128,7 @@ def download(model: HubModel, *, force: bool) -> None:
     hub = require("huggingface_hub", extra="memory")
     progress: Any = require("huggingface_hub.utils", extra="memory").tqdm
 
-    class Silent(progress):  # type: ignore[misc, valid-type]  # bars of a background thread would run through the chat
+    class Silent(progress):  # type: ignore[misc]  # bars of a background thread would run through the chat
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **{**kwargs, "disable": True})
 
