@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from ffai.core.memory.turnstile import Turnstile
 from ffai.core.memory.vectorise import embed_turns
 from ffai.core.memory.worker import Worker
 from ffai.core.similarity import Vector
+from ffai.errors import JournalError
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +61,7 @@ class Collection:
         self._progress = threading.Condition()
         self._epoch = 0
         self._indexer = Indexer(self.journal, self.queries)
-        self._worker = Worker(self._work, self._finish, "ffai-memory")
+        self._worker = Worker(self._work, "ffai-memory")
         self._last_counts = FlushResult(0, 0, 0)
         end_at_exit(self)
 
@@ -104,19 +106,26 @@ class Collection:
                 self.keep([pair for turn_id, pair in theirs.items() if turn_id not in mine])
             self.store = store
 
+    def _take(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
+        """Keep turns and their vectors, first where they are durable, then where they are searched."""
+        self.journal.write(lambda journal: journal.index(turns))
+        self._join(self.store, turns)
+
     def _join(self, store: TurnVectorStore, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
         for turn, vectors in turns:
             store._append(turn.text, turn.turn, turn.metadata, vectors)
 
     def hand_over(self, other: Collection) -> None:
         """Give the turns that wait here to another collection, and end."""
+        if self.closed:
+            return
         with self._changing:
             self._epoch += 1
-            waiting = self.journal.active.contents()
+            waiting = self.journal.read(lambda journal: journal.contents())
             self.closed, self._last_counts = True, self.counts()
         other.journal.write(lambda journal: journal.take_over(*waiting))
         other.wake()
-        self._worker.stop(0.0)
+        self._worker.stop(0.0, self._finish)
 
     def reindex(self, embedder: Embedder) -> None:
         """Embed all stored texts with another embedder, then use it; see :meth:`Memory.reindex`."""
@@ -156,7 +165,13 @@ class Collection:
         return count
 
     def clear(self) -> None:
-        """Drop all turns, from memory and from the files; those that are just being embedded too."""
+        """Drop all turns, from memory and from the files; those that are just being embedded too.
+
+        Raises:
+            JournalError: the files can't be written just now; nothing is dropped.
+        """
+        if not self.journal.heal(now=True):
+            raise JournalError(f"Nothing was forgotten: {self.journal.problem}")
         with self._changing:
             self._epoch += 1
             self.journal.write(lambda journal: journal.clear())
@@ -167,22 +182,24 @@ class Collection:
 
     # Waiting
 
-    def is_waiting(self) -> bool:
-        """Tell whether a turn waits to be embedded that can be."""
+    def is_waiting(self, up_to: int = sys.maxsize) -> bool:
+        """Tell whether a turn waits that can be embedded now.
+
+        Args:
+            up_to: number of the change up to which turns count.
+        """
         if self.closed or isinstance(self.embedder, AbsentEmbedder):
             return False
-        journal = self.journal.active
-        return journal.waiting(journal.last_change()) > 0
+        return self.journal.read(lambda journal: journal.waiting(up_to)) > 0
 
     def wait_for_accepted(self, timeout: float | None) -> None:
         """Wait until the turns accepted so far are indexed, failed or postponed, or the time is over."""
         if not self.is_waiting():
             return
-        journal = self.journal.active
-        last = journal.last_change()
+        last = self.journal.read(lambda journal: journal.last_change()) if self.journal.healthy else sys.maxsize
         self._worker.poke(now=True)
         with self._progress:
-            self._progress.wait_for(lambda: not self._worker.running or not journal.waiting(last), timeout)
+            self._progress.wait_for(lambda: not self._worker.running or not self.is_waiting(last), timeout)
 
     def flush(self, timeout: float | None = None) -> FlushResult:
         """Wait until the turns accepted so far are indexed or failed, and the file holds them; see :class:`Memory`."""
@@ -203,8 +220,7 @@ class Collection:
         """Count the turns by what became of them."""
         if self.closed:
             return self._last_counts
-        journal = self.journal.active
-        states, postponed = journal.counts(), len(journal.failed())
+        states, postponed = self.journal.read(lambda journal: (journal.counts(), len(journal.failed())))
         unfinished = states.get("pending", 0) + states.get("failed", 0)
         return FlushResult(self.store.count(), unfinished - postponed, postponed)
 
@@ -217,7 +233,7 @@ class Collection:
         self._last_counts = result
         self.closed = True
         left = None if deadline is None else max(0.05, deadline - time.monotonic())
-        if not self._worker.stop(left):
+        if not self._worker.stop(left, self._finish):
             logger.warning("The embedding model is still busy; %d turns were not embedded.", result.pending)
         return result
 
@@ -242,7 +258,7 @@ class Collection:
             dimensions=size if isinstance(size, int) else None,
             indexed=counts.indexed,
             pending=counts.pending,
-            failed=() if self.closed else tuple(self.journal.active.failed()),
+            failed=() if self.closed else tuple(self.journal.read(lambda journal: journal.failed())),
             not_durable=self.journal.not_durable,
             problem=self.journal.problem or (self.saver.problem if self.saver else None),
             files=self.place.files() if self.place else {},
@@ -266,7 +282,7 @@ class Collection:
 
     def _next_look(self) -> float | None:
         looks = [] if self.journal.healthy else [HEAL_EVERY]
-        if (due := self.journal.active.next_retry()) is not None:
+        if (due := self.journal.read(lambda journal: journal.next_retry())) is not None:
             looks.append(max(0.0, due - time.time()))
         return min(looks, default=None)
 
@@ -279,9 +295,7 @@ class Collection:
             with self._changing:
                 if epoch != self._epoch or embedder is not self.embedder:
                     return False
-                pairs = list(zip(turns[some], vectors[some], strict=True))
-                self.journal.write(lambda journal, pairs=pairs: journal.index(pairs))
-                self._join(self.store, pairs)
+                self._take(list(zip(turns[some], vectors[some], strict=True)))
         self._tell()
         return epoch == self._epoch and embedder is self.embedder and not self.closed
 

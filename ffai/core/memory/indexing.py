@@ -50,12 +50,15 @@ class Indexer:
         Returns:
             Whether more turns are due.
         """
-        if isinstance(embedder, AbsentEmbedder) or not (batch := self._journal.active.due(self._size)):
+        if isinstance(embedder, AbsentEmbedder) or not (batch := self._due(self._size)):
             return False
         started = time.monotonic()
         self._index(batch, embedder, dimensions, keep)
         self._fit(time.monotonic() - started)
-        return bool(self._journal.active.due(1))
+        return bool(self._due(1))
+
+    def _due(self, limit: int) -> Batch:
+        return self._journal.read(lambda journal: journal.due(limit))
 
     def _fit(self, seconds: float) -> None:
         if seconds > LONG_CALL:

@@ -258,7 +258,7 @@ class Journal:
 
     def next_retry(self) -> float | None:
         """Return when the next postponed turn is due (seconds since the epoch); ``None`` if none is pending."""
-        due: float | None = self._read("SELECT min(retry_at) FROM turns WHERE state = 'pending'")[0][0]
+        due: float | None = self._read("SELECT min(retry_at) FROM turns WHERE state = 'pending' AND retry_at > 0")[0][0]
         return due
 
     def waiting(self, up_to: int) -> int:

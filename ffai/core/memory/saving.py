@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SMALL = 1000
-"""Rows. A file of fewer is rewritten after each batch."""
+"""Rows. A file of fewer is rewritten whenever no turn waits."""
 GROWTH = 10
 """A larger one is rewritten when the journal holds an n-th of its rows, so that n turns cost O(n) writing."""
 PAUSE_AFTER_ERROR = 5.0
@@ -76,12 +76,13 @@ class Saver:
     def _is_due(self, drained: bool) -> bool:
         if not self._journal.healthy or not (unsaved := self._unsaved()):
             return False
-        if self._journal.active.fact("embedding_again") and not drained:
-            return False  # the old file stays whole until the new vectors are
-        return (self.asked and drained) or self._rows < SMALL or unsaved * GROWTH >= self._rows
+        if not drained:  # embedding comes first; and the old file stays whole until all its turns have new vectors
+            grown = unsaved >= max(SMALL, self._rows // GROWTH)
+            return grown and not self._journal.read(lambda journal: journal.fact("embedding_again"))
+        return self.asked or self._rows < SMALL or unsaved * GROWTH >= self._rows
 
     def _unsaved(self) -> int:
-        return self._journal.active.count_indexed_since(self._holds)
+        return self._journal.read(lambda journal: journal.count_indexed_since(self._holds))
 
     def save(self, model: str) -> None:
         """Write the file; a failure is said once and tried again later."""

@@ -72,6 +72,11 @@ class SteadyJournal:
                     raise
                 return change(self._fall_back(error))
 
+    def read(self, look: Callable[[Journal], T]) -> T:
+        """Look something up where writes go at present."""
+        with self._switching:
+            return look(self.active)
+
     def _fall_back(self, error: Exception) -> Journal:
         logger.warning("%s New turns are kept in memory and written as soon as that works.", error)
         self.active = self._spare = Journal(IN_MEMORY)

@@ -24,12 +24,12 @@ class Worker:
     Args:
         work: does one piece of work. Returns in how many seconds it wants to be called again; ``None`` for when it
             is poked.
-        finish: called once, as the last thing the thread does.
         name: the thread's name.
     """
 
-    def __init__(self, work: Callable[[], float | None], finish: Callable[[], None], name: str) -> None:
-        self._work, self._finish, self._name = work, finish, name
+    def __init__(self, work: Callable[[], float | None], name: str) -> None:
+        self._work, self._name = work, name
+        self._last: Callable[[], None] | None = None
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
@@ -68,27 +68,31 @@ class Worker:
             else:
                 self._thread = thread
 
-    def stop(self, timeout: float | None) -> bool:
+    def stop(self, timeout: float | None, last: Callable[[], None] | None = None) -> bool:
         """Let the thread end after the work in hand.
 
+        Args:
+            timeout: seconds to wait for that at the most; ``None`` waits as long as it takes.
+            last: the last thing that is done: by the thread, or here and now if there is none.
+
         Returns:
-            Whether it has ended within ``timeout`` seconds.
+            Whether it has ended within the time.
         """
         with self._starting:
-            self._stopped = True
+            self._stopped, self._last = True, last
             thread = self._thread
         self._hurry.set()
         self._wake.set()
         if thread is None:
-            self._finish()
+            self._end()
             return True
         thread.join(timeout)
         return not thread.is_alive()
 
     def _run(self) -> None:
-        pause: float | None = 0.0
+        pause: float | None = PATIENCE
         while not self._stopped:
-            if self._wake.wait(IDLE if pause is None else pause):
+            if self._wake.wait(IDLE if pause is None else pause) and pause != 0.0:
                 self._settle()
             elif pause is None and self._rest():
                 return
@@ -96,7 +100,11 @@ class Worker:
             self._hurry.clear()
             if not self._stopped:
                 pause = self._one_piece()
-        self._finish()
+        self._end()
+
+    def _end(self) -> None:
+        if self._last is not None:
+            self._last()
 
     def _rest(self) -> bool:
         """End the thread until the next poke, so that one who forgets an open memory keeps no thread."""
