@@ -96,8 +96,8 @@ class Worker:
                 self._settle()
             elif pause is None and self._rest():
                 return
-            self._wake.clear()
             self._hurry.clear()
+            self._wake.clear()
             if not self._stopped:
                 pause = self._one_piece()
         self._end()
