@@ -49,6 +49,7 @@ $(VENV)/.python:
 		echo "Name another one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo "'$(PYTHON) -m venv' failed. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	-@$(PIP) install --upgrade pip  # the pip of an older Python takes twice as long for the rest
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/.python
