@@ -80,6 +80,9 @@ class LiteLLMChat(ChainClient):
         self._models = [member for member in members if isinstance(member, Model)]
         super().__init__(Chain(members, Conversation(), policy))
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._model_string!r})"  # a key stays out of logs
+
     @property
     def model_string(self) -> str:
         """The model as litellm knows it: ``provider/model``."""
