@@ -6,7 +6,6 @@ those count that were set on it.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
@@ -73,6 +72,7 @@ async def acall(client: Any, prompt: Prompt, **kwargs: Any) -> ChatReply:
     """Ask a client and await its reply: its own async method, else a coroutine one, else the sync one in a thread.
 
     Example:
+        >>> import asyncio
         >>> from ffai.testing import FakeClient
         >>> asyncio.run(acall(FakeClient(["Under the mat."]), "Where is the key?")).text
         'Under the mat.'
@@ -83,7 +83,7 @@ async def acall(client: Any, prompt: Prompt, **kwargs: Any) -> ChatReply:
     elif _is_async(client):
         answer = client.generate_response(prompt, **kwargs)
     else:
-        answer = await asyncio.to_thread(client.generate_response, prompt, **kwargs)
+        answer = await _beside(partial(client.generate_response, prompt, **kwargs))
     return as_reply(await answer if inspect.isawaitable(answer) else answer, client)
 
 
@@ -119,6 +119,7 @@ def astream(client: Any, prompt: Prompt, **kwargs: Any) -> AsyncReplyStream:
     """Ask a client for its reply in pieces, as `stream` does, without blocking the loop.
 
     Example:
+        >>> import asyncio
         >>> from ffai.testing import FakeClient
         >>> async def read():
         ...     return [piece async for piece in astream(FakeClient(["Under the mat."]), "Where is the key?")]
@@ -162,7 +163,7 @@ class _Opened:
         self.source: Any = None
 
     async def pieces(self) -> AsyncIterator[Any]:
-        source = await asyncio.to_thread(self._ask) if self._in_thread else self._ask()
+        source = await _beside(self._ask) if self._in_thread else self._ask()
         self.source = source = await source if inspect.isawaitable(source) else source
         if isinstance(source, AsyncIterable):
             pieces = aiter(source)
@@ -195,10 +196,19 @@ async def _from_thread(pieces: Iterator[Any]) -> AsyncIterator[Any]:
                 shut()
 
     try:
-        while (piece := await asyncio.to_thread(take)) is not end:
+        while (piece := await _beside(take)) is not end:
             yield piece
     finally:
-        asyncio.get_running_loop().run_in_executor(None, close)
+        from asyncio import get_running_loop
+
+        get_running_loop().run_in_executor(None, close)
+
+
+async def _beside(work: Callable[[], Any]) -> Any:
+    """Do blocking work in a thread, beside the loop."""
+    from asyncio import to_thread  # here, so that `import ffai` need not load asyncio
+
+    return await to_thread(work)
 
 
 def _streamed(source: object, text: str, client: object) -> ChatReply:

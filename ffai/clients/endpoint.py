@@ -71,15 +71,21 @@ class Endpoint:
         )
 
     def named(self, model: str | None) -> Endpoint:
-        """Return the endpoint of another model for one call.
-
-        A name without a provider is one of this provider's. A key never goes to another provider: there, what its own
-        variables hold is taken.
-        """
+        """Return the endpoint of another model for one call; a name without a provider is one of this one's."""
         if model is None or model in (self.model, self.model_string):
             return self
         provider, slash, _ = model.partition("/")
-        if not slash or (provider != self.provider and provider not in load_litellm().provider_list):
+        if slash and provider != self.provider and provider not in load_litellm().provider_list:
+            model = f"{self.provider}/{model}" if self.provider else model
+        return self.beside(model)
+
+    def beside(self, model: str) -> Endpoint:
+        """Return the endpoint of another model, ``provider/model``, or a model of this provider.
+
+        A key never goes to another provider: there, what its own variables hold is taken.
+        """
+        provider, slash, _ = model.partition("/")
+        if not slash:
             return replace(self, model_string=f"{self.provider}/{model}" if self.provider else model)
         if provider == self.provider:
             return replace(self, model_string=model)
