@@ -118,7 +118,7 @@ def _run(arguments: argparse.Namespace) -> None:
             talk(ffai)
         else:
             print(f"\n2. Another process (process {os.getpid()}) remembers it\n")
-            print(f"  {ffai.memory.count()} turns opened in {perf_counter() - start:.1f} s.")
+            print(f"  {ffai.memory.count() if ffai.memory else 0} turns opened in {perf_counter() - start:.1f} s.")
             recall(ffai)
 
 

@@ -14,9 +14,12 @@ OPTIONAL = {"fastembed", "onnx", "onnxruntime", "sentence_transformers", "torch"
 
 NO_SOCKET = """
 import socket
+class Refused(socket.socket):
+    def __init__(self, *arguments, **keywords):
+        raise AssertionError("a socket was opened")
 def refuse(*arguments, **keywords):
-    raise AssertionError("a socket was opened")
-socket.socket = socket.create_connection = socket.getaddrinfo = refuse
+    raise AssertionError("a name was looked up")
+socket.socket, socket.getaddrinfo, socket.gethostbyname = Refused, refuse, refuse
 """
 
 WITHOUT = """
