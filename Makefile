@@ -37,7 +37,7 @@ bench: $(VENV)/.dev  ## the figures, side by side with their rivals
 	$(PY) -m benchmarks
 
 docs: $(VENV)/.docs  ## build the documentation into build/docs
-	$(PY) -m mkdocs build --strict --quiet --site-dir build/docs
+	$(VENV)/bin/zensical build --strict
 	@echo "open build/docs/index.html"
 
 clean:  ## remove everything that was installed or built

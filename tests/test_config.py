@@ -6,8 +6,6 @@ import json
 import logging
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -445,11 +443,3 @@ def test_the_guide_names_every_setting_with_its_default_and_what_it_does():
         assert text.startswith(field.description or "?"), setting.key
     entry = {key: text for key, _, text in rows if "." not in key}
     assert entry == {name: field.description for name, field in ClientTypeSettings.model_fields.items()}
-
-
-def test_the_examples_of_the_guide_run(empty_folder):
-    guide = (ROOT / "docs/guides/configuration.md").read_text("utf-8")
-    code = "\n".join(re.findall(r"```python\n(.*?)```", guide, re.DOTALL))
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, cwd=empty_folder, env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )

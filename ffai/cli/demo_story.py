@@ -107,7 +107,7 @@ def _run(arguments: argparse.Namespace) -> None:
     key = {"api_base": arguments.api_base, "api_key": "local"} if arguments.api_base else {}
     start = perf_counter()
     with FFAI(
-        LiteLLMClient(arguments.chat, system_instructions=_INSTRUCTIONS, **key),
+        LiteLLMClient(arguments.chat, key, system_instructions=_INSTRUCTIONS),
         memory_enabled=True,
         memory_persist=True,
         memory_embeddings=f"local/{arguments.embeddings}",
@@ -118,7 +118,7 @@ def _run(arguments: argparse.Namespace) -> None:
             talk(ffai)
         else:
             print(f"\n2. Another process (process {os.getpid()}) remembers it\n")
-            print(f"  {ffai.memory.count()} turns opened in {perf_counter() - start:.1f} s.")
+            print(f"  {ffai.memory.count() if ffai.memory else 0} turns opened in {perf_counter() - start:.1f} s.")
             recall(ffai)
 
 
