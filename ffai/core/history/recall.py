@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, cast
 
 from ffai.core.history.arguments import check_number, check_text, check_whole
 
@@ -72,7 +72,7 @@ def recall(memory: RecallMemory | None, query: str, top_k: int, threshold: float
     _check(query, top_k, threshold, wait)
     if memory is None or top_k <= 0:
         return []
-    flow: Generator[int, Sequence[Hit], list[Hit]] = distinct_hits(int(top_k))
+    flow = distinct_hits(int(top_k))
     asked = next(flow)
     try:
         while True:
@@ -95,7 +95,7 @@ async def arecall(
     _check(query, top_k, threshold, wait)
     if memory is None or top_k <= 0:
         return []
-    flow: Generator[int, Sequence[Hit], list[Hit]] = distinct_hits(int(top_k))
+    flow = distinct_hits(int(top_k))
     asked = next(flow)
     try:
         while True:
@@ -105,7 +105,7 @@ async def arecall(
         return cast("list[Hit]", done.value)
 
 
-def distinct_hits(top_k: int) -> Generator[int, Sequence[H], list[H]]:
+def distinct_hits(top_k: int) -> Generator[int, Sequence[Hit], list[Hit]]:
     """Collapse exact repeats: the same text in the same scope. The best-ranked one stays.
 
     A flow: it yields how many hits it needs, and is sent that many, or all there are. It asks again, for more, only
@@ -131,7 +131,7 @@ def distinct_hits(top_k: int) -> Generator[int, Sequence[H], list[H]]:
     asked = top_k
     while True:
         hits = yield asked
-        distinct: dict[tuple[str, str], H] = {}
+        distinct: dict[tuple[str, str], Hit] = {}
         for hit in hits:
             distinct.setdefault((hit.text, _scope(hit.turn)), hit)
         if len(distinct) >= top_k or len(hits) < asked:

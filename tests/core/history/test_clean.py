@@ -45,7 +45,7 @@ def test_only_what_is_a_thought_is_removed(reply, answer):
         ("{'result': True}", {"result": True}),
         ('```json\n{"result": true}\n```', {"result": True}),
         ('Sure! {"result": true}', {"result": True}),
-        ('Here:\n```\n[1, 2]\n```\nDone.', [1, 2]),
+        ("Here:\n```\n[1, 2]\n```\nDone.", [1, 2]),
         ('\ufeff{"a": 1}', {"a": 1}),
         ('<think>{"no": 1}</think>{"yes": 1}', {"yes": 1}),
         ('{"a": [1, 2', {"a": [1, 2]}),

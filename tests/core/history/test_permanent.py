@@ -76,9 +76,7 @@ def test_turns_since_are_exactly_the_strictly_later_ones(timestamps, since):
     permanent = PermanentHistory()
     for number, timestamp in enumerate(timestamps):
         permanent.add_turn_assistant(str(number), timestamp=float(timestamp))
-    assert permanent.get_turns_since(since) == [
-        turn for turn in permanent.get_all_turns() if turn["timestamp"] > since
-    ]
+    assert permanent.get_turns_since(since) == [turn for turn in permanent.get_all_turns() if turn["timestamp"] > since]
 
 
 def test_the_oldest_turns_go_first_and_an_answer_goes_with_its_question():
@@ -89,7 +87,9 @@ def test_the_oldest_turns_go_first_and_an_answer_goes_with_its_question():
     assert texts(permanent.get_all_turns()) == [("user", "two?"), ("assistant", "2")]
 
 
-@pytest.mark.parametrize(("bound", "error"), [(0, InvalidArgumentError), (True, ArgumentTypeError), (1.5, ArgumentTypeError)])
+@pytest.mark.parametrize(
+    ("bound", "error"), [(0, InvalidArgumentError), (True, ArgumentTypeError), (1.5, ArgumentTypeError)]
+)
 def test_a_bound_that_is_no_count_is_refused(bound, error):
     with pytest.raises(error, match="max_turns"):
         PermanentHistory(max_turns=bound)
