@@ -130,6 +130,12 @@ def response_lengths(history: pl.DataFrame) -> pl.DataFrame:
     Returns:
         ``prompt_name`` (null for calls without one), ``mean_length``, ``min_length``, ``max_length``, ``count``.
         Calls without a response are left out.
+
+    Example:
+        >>> call = Interaction(sequence_number=1, prompt="Hi", response="Hello!", clean_response="Hello!", model="m",
+        ...                    timestamp=0.0)
+        >>> response_lengths(to_frame([call], lambda call: call.response)).row(0)
+        (None, 6.0, 6, 6, 1)
     """
     _refuse_after_fork()
     import polars as pl
@@ -149,7 +155,14 @@ def response_lengths(history: pl.DataFrame) -> pl.DataFrame:
 
 
 def counts_by_date(history: pl.DataFrame) -> pl.DataFrame:
-    """Return how many calls each day has: ``date`` (UTC) and ``len``, the oldest day first."""
+    """Return how many calls each day has: ``date`` (UTC) and ``len``, the oldest day first.
+
+    Example:
+        >>> call = Interaction(sequence_number=1, prompt="Hi", response="Hello!", clean_response="Hello!", model="m",
+        ...                    timestamp=0.0)
+        >>> counts_by_date(to_frame([call], lambda call: call.response)).row(0)
+        (datetime.date(1970, 1, 1), 1)
+    """
     _refuse_after_fork()
     import polars as pl
 

@@ -163,7 +163,7 @@ def test_an_empty_history_needs_no_file(history, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("frame", "file"), zip(FRAMES, ("history", "clean_history", "ordered"), strict=True))
+@pytest.mark.parametrize(("frame", "file"), list(zip(FRAMES, ("history", "clean_history", "ordered"), strict=True)))
 def test_a_frame_writes_its_file_where_that_is_wanted(recorder, talk, tmp_path, frame, file):
     history = HistoryManager(recorder, persist_dir=tmp_path, persist_name="talk", auto_persist=True)
     getattr(history, frame)()
