@@ -267,7 +267,7 @@ class Memory:
             name: what the files are called.
             durability: ``"process"`` keeps accepted turns however the process ends; ``"power"`` also in a power cut.
         """
-        place, own = Place(Path(folder), name), self._collection
+        place, own = Place.at(folder, name), self._collection
         shared = sharing.acquire(place, lambda: open_collection(own.embedder, place, own.store, durability=durability))
         if shared.store is not own.store:
             shared.adopt(own.store)
