@@ -83,3 +83,22 @@ def check_timestamp(name: str, value: Any) -> float:
     if not _EARLIEST <= seconds < _LATEST:
         raise InvalidArgumentError(f"{name} must be seconds since 1970 within the years 1 to 9999, not {value!r}.")
     return seconds
+
+
+def check_search(query: Any, top_k: Any, threshold: Any, wait: Any) -> None:
+    """Check what a search is asked, the same wherever it is asked.
+
+    Raises:
+        ArgumentTypeError: an argument has a wrong type; names it.
+        InvalidArgumentError: the query is blank, ``threshold`` is NaN, or ``wait`` is negative or NaN.
+
+    Example:
+        >>> check_search(" ", 5, None, 2.0)
+        Traceback (most recent call last):
+        ffai.errors.InvalidArgumentError: query is blank: ' '.
+    """
+    check_text("query", query)
+    check_whole("top_k", top_k)
+    if threshold is not None:
+        check_number("threshold", threshold)
+    check_number("wait", wait, least=0.0)
