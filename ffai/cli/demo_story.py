@@ -31,9 +31,9 @@ TURNS = (
 QUESTIONS = (
     "the database issue from earlier",
     "why did our SQL schema change hang?",
-    "that trip abroad we are planning",
-    "jogging injury",
-    "baking advice",
+    "my leg is sore from jogging",
+    "what to do about the loaf in the oven",
+    "the holiday abroad",
 )
 
 _INSTRUCTIONS = "Answer in one short sentence."
