@@ -35,8 +35,11 @@ def as_vector(values: Sequence[float] | NDArray[Any], dimensions: int | None = N
         array([1., 2.])
     """
     try:
-        vector = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(values)
+        if given.dtype.kind not in "biufO":
+            raise TypeError(f"it holds {given.dtype}")
+        vector = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise BadVectorError(
             f"A vector must be a flat list of numbers, not {type(values).__name__}: {error}"
         ) from error
@@ -91,7 +94,8 @@ def cosine(query: Vector, matrix: NDArray[Any]) -> Vector:
     largest_of_query = np.abs(query).max(initial=0.0)
     probe = query / largest_of_query if largest_of_query else query
     lengths = np.sqrt((probe @ probe) * np.einsum("ij,ij->i", rows, rows))
-    scores: Vector = np.divide(rows @ probe, lengths, out=np.zeros(len(rows)), where=lengths > 0.0)
+    products = np.einsum("ij,j->i", rows, probe)  # BLAS gives equal rows scores that differ in the last digit
+    scores: Vector = np.divide(products, lengths, out=np.zeros(len(rows)), where=lengths > 0.0)
     return np.clip(scores, -1.0, 1.0)
 
 

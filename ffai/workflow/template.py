@@ -29,13 +29,13 @@ def has_references(prompt: Prompt) -> bool:
     return any(_REFERENCE.search(text) for text in _texts(prompt))
 
 
-def resolve(prompt: Prompt, lookup: Lookup, known: Iterable[str] = (), *, strict: bool = False) -> Prompt:
+def resolve(prompt: Prompt, lookup: Lookup, known: Callable[[], Iterable[str]] = tuple, *, strict: bool = False) -> Prompt:
     """Replace the references of a prompt, in one pass: what a response says is not looked at again.
 
     Args:
         prompt: text, or message parts.
         lookup: gives the responses.
-        known: names that have one, for the error.
+        known: gives the names that have one, for the error.
         strict: raise where a name has no response; else the reference becomes empty, with a warning.
 
     Raises:
@@ -49,7 +49,7 @@ def resolve(prompt: Prompt, lookup: Lookup, known: Iterable[str] = (), *, strict
     responses = {name: lookup(name) for name in names}
     missing = [name for name, response in responses.items() if response is None]
     if missing and strict:
-        raise UnknownReferenceError(missing, list(known))
+        raise UnknownReferenceError(missing, list(known()))
     if missing:
         logger.warning("No response is known for %s; the references become empty.", ", ".join(map(repr, missing)))
 

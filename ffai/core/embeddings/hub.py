@@ -145,7 +145,8 @@ def _knock(address: str, seconds: float) -> str | None:
 
     request = urllib.request.Request(address, method="HEAD")  # noqa: S310 - the user's own HF_ENDPOINT
     try:
-        urllib.request.urlopen(request, timeout=seconds).close()  # noqa: S310
+        # An opener of its own: the shared one keeps the proxies that were set when it was first used.
+        urllib.request.build_opener().open(request, timeout=seconds).close()
     except urllib.error.HTTPError as error:
         error.close()
         return f"HTTP status {error.code}" if error.code >= 500 else None

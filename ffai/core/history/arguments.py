@@ -1,0 +1,85 @@
+"""Arguments that are refused by name, at once."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+from ffai.errors import ArgumentTypeError, InvalidArgumentError
+
+_EARLIEST, _LATEST = -62_135_596_800.0, 253_402_300_800.0
+"""The years 1 to 9999, in seconds since the epoch: what a calendar date can say."""
+
+
+def check_whole(name: str, value: Any, *, least: int | None = None) -> int:
+    """Return a whole number.
+
+    Raises:
+        ArgumentTypeError: it is not one; ``True`` and ``3.0`` are not.
+        InvalidArgumentError: it is below ``least``.
+
+    Example:
+        >>> check_whole("top_k", 5, least=0)
+        5
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ArgumentTypeError(f"{name} must be a whole number, not {value!r}.")
+    if least is not None and value < least:
+        raise InvalidArgumentError(f"{name} must be at least {least}, not {value!r}.")
+    return int(value)
+
+
+def check_number(name: str, value: Any, *, least: float | None = None) -> float:
+    """Return a number that is not NaN; infinity is one.
+
+    Raises:
+        ArgumentTypeError: it is not a number; ``True`` is not.
+        InvalidArgumentError: it is NaN, or below ``least``.
+
+    Example:
+        >>> check_number("wait", 2)
+        2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ArgumentTypeError(f"{name} must be a number, not {value!r}.")
+    number = float(value)
+    if math.isnan(number) or (least is not None and number < least):
+        limit = "" if least is None else f" of at least {least:g}"
+        raise InvalidArgumentError(f"{name} must be a number{limit}, not {value!r}.")
+    return number
+
+
+def check_text(name: str, value: Any) -> str:
+    """Return a text that is not blank.
+
+    Raises:
+        ArgumentTypeError: it is not text.
+        InvalidArgumentError: it is empty, or only blanks.
+
+    Example:
+        >>> check_text("query", "the database issue")
+        'the database issue'
+    """
+    if not isinstance(value, str):
+        raise ArgumentTypeError(f"{name} must be text, not {type(value).__name__}.")
+    if not value or value.isspace():
+        raise InvalidArgumentError(f"{name} is blank: {value!r}.")
+    return value
+
+
+def check_timestamp(name: str, value: Any) -> float:
+    """Return seconds since the epoch that a calendar date can say.
+
+    Raises:
+        ArgumentTypeError: it is not a number.
+        InvalidArgumentError: it is not within the years 1 to 9999.
+
+    Example:
+        >>> check_timestamp("timestamp", 0)
+        0.0
+    """
+    seconds = value if type(value) is float else check_number(name, value)
+    if not _EARLIEST <= seconds < _LATEST:
+        raise InvalidArgumentError(f"{name} must be seconds since 1970 within the years 1 to 9999, not {value!r}.")
+    return seconds
