@@ -6,6 +6,7 @@ import json
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -124,6 +125,35 @@ with chat_server.local_chat_server(Path({str(smollm2_weights())!r})):
 
 
 # the whole
+
+
+@pytest.mark.live
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
+def test_ctrl_c_ends_the_demo_and_its_children_without_a_traceback(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-m", "ffai", "demo", "--folder", str(tmp_path / "memory")],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a terminal's Ctrl-C goes to the whole group
+    ) as demo:
+        assert demo.stdout is not None
+        assert demo.stderr is not None
+        for line in demo.stdout:
+            if "1. A conversation" in line:
+                break
+        children = Path(f"/proc/{demo.pid}/task/{demo.pid}/children").read_text().split()
+        handles = [os.pidfd_open(int(child)) for child in children]
+        os.killpg(demo.pid, signal.SIGINT)
+        demo.stdout.read()
+        assert demo.stderr.read() == "\nInterrupted.\n"
+        assert demo.wait(20) == 130
+    assert len(handles) == 2  # the chat server and the conversation
+    for handle in handles:
+        ended, _, _ = select.select([handle], [], [], 10)
+        assert ended
+        os.close(handle)
 
 
 @pytest.mark.live
