@@ -18,7 +18,7 @@ WAITING = {
     WorkflowEngine: {"generate_response", "stream_response"},
     HistoryManager: {"search", "flush"},
     Memory: {"index_turn", "index_turn_text", "search", "reindex", "flush", "close"},
-    Embeddings: {"embed", "embed_single"},
+    Embeddings: {"embed", "embed_single", "ensure_available"},
     FakeClient: {"generate_response", "stream_response"},
     RetryClient: {"generate_response", "stream_response"},
     FallbackClient: {"generate_response", "stream_response"},

@@ -49,14 +49,18 @@ class HistoryExporter:
         if self._folder is None or self._name is None:
             logger.warning("Histories are not written: persist_dir is %r, persist_name %r", self._folder, self._name)
             return False
-        return all([self._write(self._folder / f"{self._name}_{key}.parquet", make) for key, make in histories.items()])
+        start = self._folder / self._name
+        written = [self._write(start.with_name(f"{start.name}_{key}.parquet"), make) for key, make in histories.items()]
+        return all(written)
 
     def _write(self, path: Path, make: Callable[[], pl.DataFrame]) -> bool:
+        from polars.exceptions import PolarsError
+
         try:
             frame = make()
             if not frame.is_empty():
                 replace_file(path, frame.write_parquet)
-        except (OSError, StoreError):
+        except (OSError, PolarsError, StoreError):
             logger.exception("History not written to %r", str(path))
             return False
         return True

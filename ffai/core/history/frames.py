@@ -37,7 +37,9 @@ def to_frame(calls: Iterable[Interaction], response: Callable[[Interaction], Any
         >>> to_frame([call], lambda call: call.response).select("prompt", "response", "datetime").row(0)
         ('Hi', 'Hello!', datetime.datetime(1970, 1, 1, 0, 0, tzinfo=...'UTC'...))
     """
-    pl = _polars()
+    _refuse_after_fork()
+    import polars as pl
+
     text, whole, real = pl.String, pl.Int64, pl.Float64
     columns: dict[str, tuple[Any, Callable[[Interaction], Any]]] = {
         "sequence_number": (whole, lambda call: call.sequence_number),
@@ -115,7 +117,9 @@ def count_frame(column: str, counts: Mapping[str, int]) -> pl.DataFrame:
         >>> count_frame("model", {"m": 2}).rows()
         [('m', 2)]
     """
-    pl = _polars()
+    _refuse_after_fork()
+    import polars as pl
+
     names = [_text(name) for name in counts]
     return pl.DataFrame({column: names, "count": list(counts.values())}, schema={column: pl.String, "count": pl.Int64})
 
@@ -126,8 +130,16 @@ def response_lengths(history: pl.DataFrame) -> pl.DataFrame:
     Returns:
         ``prompt_name`` (null for calls without one), ``mean_length``, ``min_length``, ``max_length``, ``count``.
         Calls without a response are left out.
+
+    Example:
+        >>> call = Interaction(sequence_number=1, prompt="Hi", response="Hello!", clean_response="Hello!", model="m",
+        ...                    timestamp=0.0)
+        >>> response_lengths(to_frame([call], lambda call: call.response)).row(0)
+        (None, 6.0, 6, 6, 1)
     """
-    pl = _polars()
+    _refuse_after_fork()
+    import polars as pl
+
     length = pl.col("response").str.len_chars().cast(pl.Int64)
     return (
         history.filter(pl.col("response").is_not_null())
@@ -143,8 +155,17 @@ def response_lengths(history: pl.DataFrame) -> pl.DataFrame:
 
 
 def counts_by_date(history: pl.DataFrame) -> pl.DataFrame:
-    """Return how many calls each day has: ``date`` (UTC) and ``len``, the oldest day first."""
-    pl = _polars()
+    """Return how many calls each day has: ``date`` (UTC) and ``len``, the oldest day first.
+
+    Example:
+        >>> call = Interaction(sequence_number=1, prompt="Hi", response="Hello!", clean_response="Hello!", model="m",
+        ...                    timestamp=0.0)
+        >>> counts_by_date(to_frame([call], lambda call: call.response)).row(0)
+        (datetime.date(1970, 1, 1), 1)
+    """
+    _refuse_after_fork()
+    import polars as pl
+
     return history.group_by(pl.col("datetime").dt.date().alias("date")).len().sort("date")
 
 
@@ -193,13 +214,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
 
-def _polars() -> Any:
-    """Load polars, where it can run: its threads do not exist in a forked child, which would wait for them for ever."""
+def _refuse_after_fork() -> None:
+    """The threads of polars do not exist in a forked child, which would wait for them for ever."""
     if _forked_with_polars:
         raise StoreError(
             "Frames can't be made in a process that was forked after polars was loaded: polars would hang. "
             "Make them in the parent, or start the process with the 'spawn' method."
         )
-    import polars as pl
-
-    return pl

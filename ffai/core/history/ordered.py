@@ -82,6 +82,10 @@ class OrderedPromptHistory:
         """Return the calls with a name, oldest first."""
         return [_handed_out(call) for call in self._log.by_name(prompt_name)]
 
+    def get_interactions_by_model(self, model: str) -> list[Interaction]:
+        """Return the calls of a model, oldest first."""
+        return [_handed_out(call) for call in self._log.all() if call.model == model]
+
     def get_interactions_by_model_and_prompt_name(self, model: str, prompt_name: str) -> list[Interaction]:
         """Return the calls of a model with a name, oldest first."""
         return [_handed_out(call) for call in self._log.by_name(prompt_name) if call.model == model]
