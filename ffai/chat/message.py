@@ -62,15 +62,15 @@ def part_text(part: object) -> str:
     """
     if isinstance(part, str):
         return part
-    kind, text = field_of(part, "type"), field_of(part, "text")
+    kind, text = member(part, "type"), member(part, "text")
     return text if kind in ("text", "output_text") and isinstance(text, str) else f"[{kind}]"
 
 
-def field_of(value: object, name: str) -> Any:
-    """Return a field of a dict or of an object; ``None`` where it has none.
+def member(value: object, name: str) -> Any:
+    """Return a member of a dict or of an object; ``None`` where it has none.
 
     Example:
-        >>> field_of({"type": "text"}, "type"), field_of(3 + 4j, "real"), field_of("text", "type")
+        >>> member({"type": "text"}, "type"), member(3 + 4j, "real"), member("text", "type")
         ('text', 3.0, None)
     """
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ffai._text import clean_text
-from ffai.chat.message import field_of, part_text
+from ffai.chat.message import member, part_text
 from ffai.errors import ArgumentTypeError, ClientError
 
 
@@ -101,7 +101,7 @@ def as_reply(value: object, client: object) -> ChatReply:
         (ToolCall(id='call_1', name='add', arguments='{}'),)
     """
     reply = value if isinstance(value, ChatReply) else _with_last(_read(value), client)
-    model = field_of(client, "model")
+    model = member(client, "model")
     return replace(
         reply,
         text=clean_text(reply.text),
@@ -143,8 +143,8 @@ def as_cost(value: object, usage: TokenUsage | None) -> float | None:
 
 
 def _with_last(reply: ChatReply, client: object) -> ChatReply:
-    usage = reply.usage or as_usage(field_of(client, "last_usage"))
-    return replace(reply, usage=usage, cost_usd=as_cost(field_of(client, "last_cost_usd"), usage))
+    usage = reply.usage or as_usage(member(client, "last_usage"))
+    return replace(reply, usage=usage, cost_usd=as_cost(member(client, "last_cost_usd"), usage))
 
 
 def _read(value: object) -> ChatReply:
@@ -156,8 +156,8 @@ def _read(value: object) -> ChatReply:
             "The client answers asynchronously: generate_response gave an awaitable. "
             "Call agenerate_response (or astream_response) instead."
         )
-    choices = field_of(value, "choices")
-    if isinstance(choices, list) and (field_of(value, "object") == "chat.completion" or _holds_message(choices)):
+    choices = member(value, "choices")
+    if isinstance(choices, list) and (member(value, "object") == "chat.completion" or _holds_message(choices)):
         return _read_completion(value, choices)
     if _is_message(value):
         return _read_message(value)
@@ -167,29 +167,29 @@ def _read(value: object) -> ChatReply:
 def _read_completion(value: object, choices: Sequence[Any]) -> ChatReply:
     if not choices:
         raise ClientError(f"The client's {type(value).__name__} has no choices: the model gave no reply.")
-    finish_reason = field_of(choices[0], "finish_reason")
-    model = field_of(value, "model")
+    finish_reason = member(choices[0], "finish_reason")
+    model = member(value, "model")
     return replace(
-        _read_message(field_of(choices[0], "message")),
-        usage=as_usage(field_of(value, "usage")),
+        _read_message(member(choices[0], "message")),
+        usage=as_usage(member(value, "usage")),
         model=model if isinstance(model, str) else "",
         finish_reason=finish_reason if isinstance(finish_reason, str) else None,
     )
 
 
 def _holds_message(choices: list[Any]) -> bool:
-    return bool(choices) and _is_message(field_of(choices[0], "message"))
+    return bool(choices) and _is_message(member(choices[0], "message"))
 
 
 def _is_message(value: object) -> bool:
-    content = field_of(value, "content")
+    content = member(value, "content")
     if not (content is None or isinstance(content, (str, list))):
         return False
-    return isinstance(field_of(value, "role"), str) or isinstance(field_of(value, "tool_calls"), (list, tuple))
+    return isinstance(member(value, "role"), str) or isinstance(member(value, "tool_calls"), (list, tuple))
 
 
 def _read_message(value: object) -> ChatReply:
-    content, calls = field_of(value, "content"), field_of(value, "tool_calls")
+    content, calls = member(value, "content"), member(value, "tool_calls")
     text = _parts_text(content) if isinstance(content, (list, tuple)) else content
     if not (text is None or isinstance(text, str)):
         raise _unknown(value)
@@ -202,12 +202,12 @@ def _read_message(value: object) -> ChatReply:
 def _tool_call(call: object) -> ToolCall:
     if isinstance(call, ToolCall):
         return call
-    inner = field_of(call, "function") or call
-    name, identity = field_of(inner, "name"), field_of(call, "id")
+    inner = member(call, "function") or call
+    name, identity = member(inner, "name"), member(call, "id")
     if not isinstance(name, str):
         raise ClientError(f"The client gave a tool call without a name: {type(call).__name__}.")
     arguments = next(
-        (found for key in ("arguments", "args", "input") if (found := field_of(inner, key)) is not None), ""
+        (found for key in ("arguments", "args", "input") if (found := member(inner, key)) is not None), ""
     )
     return ToolCall(
         id=identity if isinstance(identity, str) else "",
@@ -219,7 +219,7 @@ def _tool_call(call: object) -> ToolCall:
 def _read_json(value: object) -> str:
     """Return the text of parts, or the JSON of a dict, list or pydantic model."""
     if isinstance(value, (list, tuple)) and all(
-        isinstance(field_of(p, "type"), str) or isinstance(p, str) for p in value
+        isinstance(member(p, "type"), str) or isinstance(p, str) for p in value
     ):
         return _parts_text(value)
     dump = getattr(type(value), "model_dump_json", None)
@@ -253,7 +253,7 @@ def _drop(value: Any) -> None:
 
 def _count(value: object, *names: str) -> int | None:
     for name in names:
-        found = field_of(value, name)
+        found = member(value, name)
         if isinstance(found, int) and not isinstance(found, bool) and found >= 0:
             return found
     return None

@@ -9,7 +9,7 @@ from typing import Any
 
 from ffai._litellm import load_litellm
 from ffai.chat.conversation import Message
-from ffai.chat.message import field_of
+from ffai.chat.message import member
 from ffai.chat.reply import ChatReply, TokenUsage, ToolCall, as_cost, as_reply, as_usage
 from ffai.chat.streaming import AsyncReplyStream, ReplyStream
 
@@ -180,9 +180,9 @@ class _Chunks:
             return None
         choice = chunk.choices[0]
         self._finish_reason = choice.finish_reason or self._finish_reason
-        for part in field_of(choice.delta, "tool_calls") or ():
+        for part in member(choice.delta, "tool_calls") or ():
             self._take_call(part)
-        content: str | None = field_of(choice.delta, "content")
+        content: str | None = member(choice.delta, "content")
         return content
 
     def end(self, source: Any) -> None:
@@ -222,7 +222,7 @@ def _cost(response: Any, usage: TokenUsage | None) -> float | None:
 
 
 def _hidden_cost(response: Any) -> Any:
-    return field_of(getattr(response, "_hidden_params", None), "response_cost")
+    return member(getattr(response, "_hidden_params", None), "response_cost")
 
 
 def _close(source: Any, name: str) -> Any:
