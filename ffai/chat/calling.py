@@ -65,7 +65,7 @@ def call(client: Any, prompt: Prompt, **kwargs: Any) -> ChatReply:
         >>> call(FakeClient(["Under the mat."]), "Where is the key?").text
         'Under the mat.'
     """
-    return as_reply(client.generate_response(prompt, **kwargs), client)
+    return as_reply(client.generate_response(prompt, **kwargs), client, kwargs.get("model"))
 
 
 async def acall(client: Any, prompt: Prompt, **kwargs: Any) -> ChatReply:
@@ -84,7 +84,7 @@ async def acall(client: Any, prompt: Prompt, **kwargs: Any) -> ChatReply:
         answer = client.generate_response(prompt, **kwargs)
     else:
         answer = await _beside(partial(client.generate_response, prompt, **kwargs))
-    return as_reply(await answer if inspect.isawaitable(answer) else answer, client)
+    return as_reply(await answer if inspect.isawaitable(answer) else answer, client, kwargs.get("model"))
 
 
 def stream(client: Any, prompt: Prompt, **kwargs: Any) -> ReplyStream:
@@ -112,7 +112,7 @@ def stream(client: Any, prompt: Prompt, **kwargs: Any) -> ReplyStream:
         raise _only_async(client)
     if not isinstance(source, Iterable) or isinstance(source, str):
         raise _odd(source)
-    return ReplyStream(iter(source), lambda text: _streamed(source, text, client))
+    return ReplyStream(iter(source), lambda text: _streamed(source, text, client, kwargs.get("model")))
 
 
 def astream(client: Any, prompt: Prompt, **kwargs: Any) -> AsyncReplyStream:
@@ -133,7 +133,7 @@ def astream(client: Any, prompt: Prompt, **kwargs: Any) -> AsyncReplyStream:
         whole = _Whole(lambda: acall(client, prompt, **kwargs))
         return AsyncReplyStream(whole.apieces(), whole.finish)
     opened = _Opened(partial(own, prompt, **kwargs), in_thread=sync)
-    return AsyncReplyStream(opened.pieces(), lambda text: _streamed(opened.source, text, client))
+    return AsyncReplyStream(opened.pieces(), lambda text: _streamed(opened.source, text, client, kwargs.get("model")))
 
 
 class _Whole:
@@ -211,10 +211,10 @@ async def _beside(work: Callable[[], Any]) -> Any:
     return await to_thread(work)
 
 
-def _streamed(source: object, text: str, client: object) -> ChatReply:
+def _streamed(source: object, text: str, client: object, asked: object) -> ChatReply:
     """Return the whole reply of a stream: its own where it has one, else its text and the client's last usage."""
     own = getattr(source, "reply", None)
-    return own if isinstance(own, ChatReply) else as_reply(text, client)
+    return own if isinstance(own, ChatReply) else as_reply(text, client, asked)
 
 
 def _is_async(client: Any) -> bool:
