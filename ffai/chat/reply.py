@@ -208,9 +208,7 @@ def _tool_call(call: object) -> ToolCall:
     name, identity = member(inner, "name"), member(call, "id")
     if not isinstance(name, str):
         raise ClientError(f"The client gave a tool call without a name: {type(call).__name__}.")
-    arguments = next(
-        (found for key in ("arguments", "args", "input") if (found := member(inner, key)) is not None), ""
-    )
+    arguments = next((found for key in ("arguments", "args", "input") if (found := member(inner, key)) is not None), "")
     return ToolCall(
         id=identity if isinstance(identity, str) else "",
         name=name,
