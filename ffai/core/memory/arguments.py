@@ -1,11 +1,31 @@
-"""Checks of what a search is asked, the same wherever it is asked."""
+"""Checks of arguments, the same wherever they are given."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from numbers import Integral, Real
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
+
+
+def check_text(name: str, text: object) -> None:
+    """Refuse what is not text.
+
+    Example:
+        >>> check_text("prompt", 5)
+        Traceback (most recent call last):
+        ...
+        ffai.errors.ArgumentTypeError: prompt must be text, not int: 5.
+    """
+    if not isinstance(text, str):
+        raise ArgumentTypeError(f"{name} must be text, not {type(text).__name__}: {text!r:.100}.")
+
+
+def check_dict(name: str, value: object) -> None:
+    """Refuse what is not a dict."""
+    if not isinstance(value, Mapping):
+        raise ArgumentTypeError(f"{name} must be a dict, not {type(value).__name__}: {value!r:.100}.")
 
 
 def check_query(query: object) -> None:
@@ -17,9 +37,8 @@ def check_query(query: object) -> None:
         ...
         ffai.errors.InvalidArgumentError: query is blank. Give the words to search for.
     """
-    if not isinstance(query, str):
-        raise ArgumentTypeError(f"query must be text, not {type(query).__name__}: {query!r}.")
-    if not query.strip():
+    check_text("query", query)
+    if not str(query).strip():
         raise InvalidArgumentError("query is blank. Give the words to search for.")
 
 
