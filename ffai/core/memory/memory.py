@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ffai._text import clean_text
-from ffai.core.arguments import check_number, check_search, check_timestamp
+from ffai.core.arguments import check_number, check_search, check_str, check_timestamp
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import sharing
 from ffai.core.memory.collection import Collection
@@ -128,9 +128,8 @@ class Memory:
             ArgumentTypeError: an argument has a wrong type, or the metadata a value that can't be stored.
             ClosedError: the memory was closed.
         """
-        for name, value in (("prompt", prompt), ("response", response)):
-            if not isinstance(value, str):
-                raise ArgumentTypeError(f"{name} must be text, not {type(value).__name__}.")
+        check_str("prompt", prompt)
+        check_str("response", response)
         if timestamp is not None:
             check_timestamp("timestamp", timestamp)
         turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, metadata=metadata)
