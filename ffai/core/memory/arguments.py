@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from numbers import Integral, Real
 
+from ffai.core.scope import MemoryScope
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 
 
@@ -26,6 +27,12 @@ def check_dict(name: str, value: object) -> None:
     """Refuse what is not a dict."""
     if not isinstance(value, Mapping):
         raise ArgumentTypeError(f"{name} must be a dict, not {type(value).__name__}: {value!r:.100}.")
+
+
+def check_scope(scope: object) -> None:
+    """Refuse what does not say whose a turn is; ``None`` says nothing."""
+    if scope is not None and not isinstance(scope, MemoryScope):
+        raise ArgumentTypeError(f"scope must be a MemoryScope, not {type(scope).__name__}: {scope!r:.100}.")
 
 
 def check_query(query: object) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ffai._text import clean_text
-from ffai.core.memory.arguments import check_dict, check_text
+from ffai.core.memory.arguments import check_dict, check_scope, check_text
 from ffai.core.memory.jsontext import to_json
 from ffai.core.scope import MemoryScope
 from ffai.typing import Metadata
@@ -40,8 +40,11 @@ def new_turn(
     """Make a turn of a question and its answer, with a new id.
 
     Raises:
-        ArgumentTypeError: the metadata is no dict, or holds a value that JSON can't; names where.
+        ArgumentTypeError: an argument has a wrong type, or the metadata holds a value that JSON can't; names where.
     """
+    check_text("prompt", prompt)
+    check_text("response", response)
+    check_scope(scope)
     caller = _metadata_to_json(metadata)
     prompt, response = clean_text(prompt), clean_text(response)
     text = f"{prompt}\n{response}" if response else prompt

@@ -9,14 +9,7 @@ from typing import Any
 
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import sharing
-from ffai.core.memory.arguments import (
-    check_query,
-    check_seconds,
-    check_text,
-    check_threshold,
-    check_timestamp,
-    check_top_k,
-)
+from ffai.core.memory.arguments import check_query, check_seconds, check_threshold, check_timestamp, check_top_k
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.identity import new_turn, turn_from_elsewhere
@@ -133,8 +126,6 @@ class Memory:
             ArgumentTypeError: an argument has a wrong type, or the metadata a value that can't be stored.
             ClosedError: the memory was closed.
         """
-        check_text("prompt", prompt)
-        check_text("response", response)
         check_timestamp(timestamp)
         turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, metadata=metadata)
         self._open.accept(turn)
