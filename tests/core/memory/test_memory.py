@@ -133,14 +133,14 @@ def test_a_wrong_number_of_vectors_is_refused(opened: Opener) -> None:
 
 
 def test_what_an_embedder_raises_reaches_the_one_who_asked(opened: Opener) -> None:
-    class Broken(Exception):
+    class BrokenError(Exception):
         pass
 
-    embedder = FakeEmbedder(fail=lambda text: Broken("no") if "bad" in text else None)
+    embedder = FakeEmbedder(fail=lambda text: BrokenError("no") if "bad" in text else None)
     memory = opened(embedder=embedder)
     memory.index_turn(TURN)
     for ask in (lambda: memory.index_turn_text("bad", TURN), lambda: memory.search("bad")):
-        with pytest.raises(Broken):
+        with pytest.raises(BrokenError):
             ask()
     assert memory.count() == 1
 
@@ -215,7 +215,7 @@ def test_a_search_that_may_not_wait_gives_what_there_is(opened: Opener) -> None:
 
 @pytest.mark.parametrize("arguments", [(None, "b"), ("a", None), (1, "b"), ("a", b"b"), (["a"], "b")])
 def test_a_prompt_and_a_response_are_texts(opened: Opener, arguments: Any) -> None:
-    with pytest.raises(ArgumentTypeError, match="^(prompt|response) must be text"):
+    with pytest.raises(ArgumentTypeError, match=r"^(prompt|response) must be text"):
         opened().remember(*arguments)
 
 
