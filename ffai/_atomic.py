@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def replace_file(path: Path, write: Callable[[Path], None], *, backup: Path | No
         OSError: the folder can't be written, or the disk is full; ``path`` is as it was.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    beside = _beside(path)
     try:
         write(beside)
         _sync(beside)
@@ -34,9 +35,14 @@ def replace_file(path: Path, write: Callable[[Path], None], *, backup: Path | No
     _sync(path.parent)
 
 
+def _beside(path: Path) -> Path:
+    """Name a file that no other thread or process writes."""
+    return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+
+
 def _keep(path: Path, backup: Path) -> None:
     """Make ``backup`` a second name of the file; a copy where the disk has no hard links."""
-    link = backup.with_name(f".{backup.name}.{os.getpid()}.tmp")
+    link = _beside(backup)
     link.unlink(missing_ok=True)
     try:
         os.link(path, link)

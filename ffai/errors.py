@@ -149,7 +149,7 @@ class SchemaVersionError(StoreError, ValueError):
 
     def __init__(self, found: Sequence[int], supported: int) -> None:
         super().__init__(
-            f"Unsupported memory persistence schema version(s): {sorted(found)}. "
+            f"Unsupported memory persistence schema version(s): {sorted(found, key=repr)}. "
             f"This build supports version {supported} only."
         )
         self.found, self.supported = tuple(found), supported

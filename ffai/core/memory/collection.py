@@ -13,7 +13,7 @@ from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_nam
 from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import MAX_BATCH, Indexer
-from ffai.core.memory.journal import Durability
+from ffai.core.memory.journal import Arrival, Durability
 from ffai.core.memory.parquet import turns_of
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
@@ -94,7 +94,7 @@ class Collection:
 
     def embed_again(self, turns: Sequence[NewTurn]) -> None:
         """Let turns wait for vectors of the present model. The file keeps the old ones until all are there."""
-        self.journal.write(lambda journal: journal.require(turns))
+        self.journal.write(lambda journal: journal.embed_again(turns))
         self._worker.poke()
 
     def adopt(self, store: TurnVectorStore) -> None:
@@ -106,9 +106,9 @@ class Collection:
                 self.keep([pair for turn_id, pair in theirs.items() if turn_id not in mine])
             self.store = store
 
-    def _take(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
+    def _take(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], arrived: Sequence[int]) -> None:
         """Keep turns and their vectors, first where they are durable, then where they are searched."""
-        self.journal.write(lambda journal: journal.index(turns))
+        self.journal.write(lambda journal: journal.index(turns, arrived))
         self._join(self.store, turns)
 
     def _join(self, store: TurnVectorStore, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
@@ -123,7 +123,7 @@ class Collection:
             self._epoch += 1
             waiting = self.journal.read(lambda journal: journal.contents())
             self.closed, self._last_counts = True, self.counts()
-        other.journal.write(lambda journal: journal.take_over(*waiting))
+        other.journal.write(lambda journal: journal.take_over(waiting))
         other.wake()
         self._worker.stop(0.0, self._finish)
 
@@ -220,9 +220,8 @@ class Collection:
         """Count the turns by what became of them."""
         if self.closed:
             return self._last_counts
-        states, postponed = self.journal.read(lambda journal: (journal.counts(), len(journal.failed())))
-        unfinished = states.get("pending", 0) + states.get("failed", 0)
-        return FlushResult(self.store.count(), unfinished - postponed, postponed)
+        pending, failed = self.journal.read(lambda journal: journal.count_unembedded())
+        return FlushResult(self.store.count(), pending, failed)
 
     def close(self, timeout: float | None) -> FlushResult:
         """Flush within the time, then end the worker; what is not embedded stays in the journal."""
@@ -287,15 +286,16 @@ class Collection:
         return min(looks, default=None)
 
     def _keep(
-        self, embedder: Embedder, epoch: int, turns: Sequence[NewTurn], vectors: Sequence[Sequence[Vector]]
+        self, embedder: Embedder, epoch: int, batch: Sequence[Arrival], vectors: Sequence[Sequence[Vector]]
     ) -> bool:
         """Keep the vectors of turns, unless they were cleared or the model was changed meanwhile."""
-        for start in range(0, len(turns), SHORT_WRITE):
+        for start in range(0, len(batch), SHORT_WRITE):
             some = slice(start, start + SHORT_WRITE)
             with self._changing:
                 if epoch != self._epoch or embedder is not self.embedder:
                     return False
-                self._take(list(zip(turns[some], vectors[some], strict=True)))
+                turns = [(arrival.new, of_turn) for arrival, of_turn in zip(batch[some], vectors[some], strict=True)]
+                self._take(turns, [arrival.change for arrival in batch[some]])
         self._tell()
         return epoch == self._epoch and embedder is self.embedder and not self.closed
 

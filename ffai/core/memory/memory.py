@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ffai._text import clean_text
-from ffai.core.arguments import check_number, check_search, check_str, check_timestamp
+from ffai.core.arguments import check_number, check_search
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import sharing
 from ffai.core.memory.collection import Collection
@@ -128,10 +128,6 @@ class Memory:
             ArgumentTypeError: an argument has a wrong type, or the metadata a value that can't be stored.
             ClosedError: the memory was closed.
         """
-        check_str("prompt", prompt)
-        check_str("response", response)
-        if timestamp is not None:
-            check_timestamp("timestamp", timestamp)
         turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, metadata=metadata)
         self._open.accept(turn)
         return turn.turn_id
@@ -144,7 +140,7 @@ class Memory:
         top_k: int = 5,
         threshold: float | None = None,
         *,
-        wait: float = BARRIER,
+        wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
         """Find the turns closest in meaning.
@@ -153,7 +149,8 @@ class Memory:
             query: what to look for, in words.
             top_k: how many at the most; none for 0 or less.
             threshold: keeps cosines of at least this; ``None`` keeps all.
-            wait: seconds to wait, at the most, until turns accepted before this call can be found.
+            wait: seconds to wait, at the most, until turns accepted before this call can be found; ``None`` waits as
+                long as it takes.
             distinct: whether turns with the same text in the same scope count once.
 
         Returns:
@@ -178,7 +175,7 @@ class Memory:
         top_k: int = 5,
         threshold: float | None = None,
         *,
-        wait: float = BARRIER,
+        wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
         """Await :meth:`search`."""

@@ -11,6 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,13 +90,16 @@ def read_file(path: Path) -> tuple[pl.DataFrame, FileFacts]:
     if not path.exists():
         raise StoreFileNotFoundError(path)
     try:
-        frame = pl.read_parquet(path, memory_map=False)
-        facts = _facts_from(pl.read_parquet_metadata(path))
+        with path.open("rb") as file:  # given a path, polars would take "[" and "*" in it for a pattern
+            facts = _facts_from(pl.read_parquet_metadata(file))
+            file.seek(0)
+            frame = pl.read_parquet(file, memory_map=False)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise DamagedFileError(path, f"{error}") from error
     _check_columns(path, frame)
     blanks = [pl.col(name).fill_null(blank) for name, blank in (("text", ""), ("turn", "{}"), ("metadata", "{}"))]
-    return frame.select(COLUMNS).with_columns(blanks), facts
+    vectors = pl.col("embedding").cast(pl.List(pl.Float64))
+    return frame.select(COLUMNS).with_columns(*blanks, vectors), facts
 
 
 def read_facts(path: Path) -> FileFacts:
@@ -105,12 +109,15 @@ def read_facts(path: Path) -> FileFacts:
     if not path.exists():
         return FileFacts()
     try:
-        return _facts_from(pl.read_parquet_metadata(path))
+        with path.open("rb") as file:
+            return _facts_from(pl.read_parquet_metadata(file))
     except (pl.exceptions.PolarsError, OSError, ValueError):
         return FileFacts()
 
 
 def _check_columns(path: Path, frame: pl.DataFrame) -> None:
+    import polars as pl
+
     missing = [column for column in COLUMNS if column not in frame.columns]
     if "_schema_version" in missing:
         raise DamagedFileError(path, "missing '_schema_version' column")
@@ -119,6 +126,15 @@ def _check_columns(path: Path, frame: pl.DataFrame) -> None:
         raise SchemaVersionError([version for version in versions if version != SCHEMA_VERSION], SCHEMA_VERSION)
     if missing:
         raise DamagedFileError(path, f"missing {missing[0]!r} column")
+    for column in ("text", "turn", "metadata"):
+        if frame[column].dtype not in (pl.String, pl.Null):
+            raise DamagedFileError(path, f"column {column!r} holds {frame[column].dtype}, not text")
+    for column in ("turn", "metadata"):
+        if not (frame[column].str.starts_with("{") & frame[column].str.ends_with("}")).all():
+            raise DamagedFileError(path, f"column {column!r} holds something else than dicts as JSON")
+    kind = frame["embedding"].dtype
+    if kind != pl.Null and not (isinstance(kind, (pl.List, pl.Array)) and kind.inner.is_numeric()):
+        raise DamagedFileError(path, f"column 'embedding' holds {kind}, not lists of numbers")
 
 
 def _facts_from(metadata: dict[str, str]) -> FileFacts:
@@ -171,14 +187,14 @@ def frame_of(texts: Sequence[str], vectors: Vector, turns: Sequence[str], metada
 def vectors_of(frame: pl.DataFrame, source: str) -> NDArray[Any]:
     """Read the vectors of a file: shape ``(rows, dim)``.
 
-    A vector that can't be searched (another size than the last row's, NaN, infinity) is given as zeros, and said
-    once: it scores 0 until its turn is embedded again.
+    A vector that can't be searched (another size than most have, NaN, infinity) is given as zeros, and said once:
+    it scores 0 until its turn is embedded again.
     """
     import polars as pl
 
-    column = frame["embedding"].cast(pl.List(pl.Float64))
+    column = frame["embedding"]
     sizes = column.list.len().fill_null(0)
-    size = int(sizes[-1]) or 1
+    size = max(Counter(filter(None, sizes.to_list())).items(), key=itemgetter(1), default=(1, 0))[0]
     fits = ((sizes == size) & ~column.list.eval(pl.element().is_null()).list.any().fill_null(True)).to_numpy()
     vectors = np.zeros((len(frame), size))
     vectors[fits] = column.filter(pl.Series(fits)).list.to_array(size).to_numpy()
