@@ -169,7 +169,9 @@ def _half(half: str, arguments: list[str]) -> bool:
     """Run one half in a process of its own; return whether it went well."""
     sys.stdout.flush()
     command = [sys.executable, "-m", "ffai.cli.demo_story", half, *arguments]
-    code = subprocess.run(command, check=False).returncode  # noqa: S603
+    # A session of its own: Ctrl-C reaches this process only, and run() then ends the other one. Python loses a
+    # KeyboardInterrupt that comes while it imports.
+    code = subprocess.run(command, check=False, start_new_session=True).returncode  # noqa: S603
     if code:
         print(f"\nThe process failed with exit code {code}.", file=sys.stderr)
     return code == 0
