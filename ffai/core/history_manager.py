@@ -8,19 +8,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ffai.core.history.arguments import check_whole
+from ffai.core.arguments import check_search, check_whole
 from ffai.core.history.clean import clean_text
 from ffai.core.history.export import HistoryExporter
 from ffai.core.history.frames import count_frame, counts_by_date, matching, response_lengths, to_frame
 from ffai.core.history.interaction import Interaction
 from ffai.core.history.ordered import OrderedPromptHistory
 from ffai.core.history.permanent import PermanentHistory
-from ffai.core.history.recall import Hit, RecallMemory, arecall, recall
 from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.history.records import Record, Records, raw_record
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from ffai.core.memory.hit import TurnHit
+    from ffai.core.memory.memory import Memory
+    from ffai.core.memory.status import FlushResult
 
 
 _HISTORIES = ("history", "clean_history", "ordered")
@@ -80,11 +83,11 @@ class HistoryManager:
         return self._recorder.ordered
 
     @property
-    def memory(self) -> RecallMemory | None:
+    def memory(self) -> Memory | None:
         """What remembers the turns; ``None`` when memory is off."""
-        return cast("RecallMemory | None", self._recorder.memory)
+        return cast("Memory | None", self._recorder.memory)
 
-    def search(self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float = 2.0) -> list[Hit]:
+    def search(self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float = 2.0) -> list[TurnHit]:
         """Find past turns by meaning.
 
         Args:
@@ -100,15 +103,19 @@ class HistoryManager:
             InvalidArgumentError: the query is blank; ``threshold`` is NaN; ``wait`` is negative or NaN.
             ArgumentTypeError: an argument has a wrong type.
         """
-        return recall(self.memory, query, top_k, threshold, wait)
+        check_search(query, top_k, threshold, wait)
+        return [] if self.memory is None else self.memory.search(query, top_k, threshold, wait=wait, distinct=True)
 
     async def asearch(
         self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float = 2.0
-    ) -> list[Hit]:
+    ) -> list[TurnHit]:
         """Find past turns by meaning, awaited; see ``search``."""
-        return await arecall(self.memory, query, top_k, threshold, wait)
+        check_search(query, top_k, threshold, wait)
+        if self.memory is None:
+            return []
+        return await self.memory.asearch(query, top_k, threshold, wait=wait, distinct=True)
 
-    def flush(self, timeout: float | None = None) -> Any:
+    def flush(self, timeout: float | None = None) -> FlushResult | None:
         """Wait until every turn is indexed or failed, for ``timeout`` seconds at most; see ``Memory.flush``.
 
         Returns:
@@ -116,7 +123,7 @@ class HistoryManager:
         """
         return None if self.memory is None else self.memory.flush(timeout)
 
-    async def aflush(self, timeout: float | None = None) -> Any:
+    async def aflush(self, timeout: float | None = None) -> FlushResult | None:
         """Flush, awaited."""
         return None if self.memory is None else await self.memory.aflush(timeout)
 

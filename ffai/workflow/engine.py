@@ -198,9 +198,7 @@ class WorkflowEngine:
         checked = check_prompt(prompt)
         _check_name(prompt_name)
         names = _checked_names(chosen.history if history is None else history)
-        resolved = resolve(
-            checked, self._recorder.latest_response, self._recorder.response_names, strict=chosen.strict
-        )
+        resolved = resolve(checked, self._recorder.latest_response, self._recorder.response_names, strict=chosen.strict)
         given = {"model": chosen.model, "system_instructions": chosen.system_instructions}
         kwargs = {**kwargs, **{name: value for name, value in given.items() if value is not None}}
         return _Question(

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ffai.core.history.clean import clean_response
 from ffai.errors import UnknownReferenceError
 from ffai.typing import Prompt
 
@@ -29,7 +30,9 @@ def has_references(prompt: Prompt) -> bool:
     return any(_REFERENCE.search(text) for text in _texts(prompt))
 
 
-def resolve(prompt: Prompt, lookup: Lookup, known: Callable[[], Iterable[str]] = tuple, *, strict: bool = False) -> Prompt:
+def resolve(
+    prompt: Prompt, lookup: Lookup, known: Callable[[], Iterable[str]] = tuple, *, strict: bool = False
+) -> Prompt:
     """Replace the references of a prompt, in one pass: what a response says is not looked at again.
 
     Args:
@@ -76,8 +79,6 @@ def _texts(prompt: Prompt) -> list[str]:
 
 def _field(response: str, path: list[str]) -> str:
     """Follow a path into a JSON response; the whole response where it is not JSON, "" where the path leads nowhere."""
-    from ffai.core.history.clean import clean_response
-
     value = clean_response(response, expects_json=True)
     if isinstance(value, str):
         return response

@@ -251,11 +251,13 @@ def test_tool_calls_are_given_and_kept_and_their_results_sent(openai_server: Ope
     ]
 
 
-def test_several_tool_calls_keep_their_order(openai_server: OpenAIServer, ask: Ask) -> None:
+@pytest.mark.parametrize("one_index", [False, True])
+def test_several_tool_calls_keep_their_order(one_index: bool, openai_server: OpenAIServer, ask: Ask) -> None:
     calls = [{**CALL, "id": f"call_{n}"} for n in range(3)]
-    openai_server.script(Answer(text="Wait.", tool_calls=calls))
+    openai_server.script(Answer(text="Wait.", tool_calls=calls, one_index=one_index))
     reply = ask(client_of(openai_server), "Hi")
     assert (reply.text, [call.id for call in reply.tool_calls]) == ("Wait.", ["call_0", "call_1", "call_2"])
+    assert {call.arguments for call in reply.tool_calls} == {'{"a": 1, "b": 2}'}
 
 
 # Failing

@@ -1,60 +1,19 @@
 import inspect
 import math
-from dataclasses import dataclass
 
 import pytest
 
 from ffai.core.history import HistoryRecorder
 from ffai.core.history_manager import HistoryManager
+from ffai.core.memory import FlushResult, Memory
+from ffai.core.scope import MemoryScope
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
-
-
-@dataclass(frozen=True)
-class Hit:
-    score: float
-    turn: dict
-    turn_index: int
-    text: str
-    metadata: dict
-
-
-class WordMemory:
-    """A memory that ranks turns by the words they share with the query."""
-
-    def __init__(self):
-        self.turns, self.asked, self.flushed = [], [], []
-
-    def remember(self, prompt, response, *, scope=None, timestamp=None, metadata=None):
-        text = f"{prompt}\n{response}"
-        ours = {} if scope is None else {"ffai": {"scope": scope}}
-        turn = {"role": "assistant", "content": [{"type": "text", "text": text}], "timestamp": timestamp}
-        self.turns.append((text, turn | {"metadata": metadata | ours}, metadata))
-        return str(len(self.turns))
-
-    def search(self, query, *, top_k, threshold, wait):
-        self.asked.append({"top_k": top_k, "threshold": threshold, "wait": wait})
-        words = set(query.lower().split())
-        hits = [
-            Hit(len(words & set(text.lower().split())) / len(words), turn, index, text, metadata)
-            for index, (text, turn, metadata) in enumerate(self.turns)
-        ]
-        kept = [hit for hit in hits if threshold is None or hit.score >= threshold]
-        return sorted(kept, key=lambda hit: -hit.score)[:top_k]
-
-    async def asearch(self, query, *, top_k, threshold, wait):
-        return self.search(query, top_k=top_k, threshold=threshold, wait=wait)
-
-    def flush(self, timeout=None):
-        self.flushed.append(timeout)
-        return {"indexed": len(self.turns)}
-
-    async def aflush(self, timeout=None):
-        return self.flush(timeout)
+from ffai.testing import FakeEmbedder
 
 
 @pytest.fixture
 def recorder():
-    return HistoryRecorder(memory=WordMemory())
+    return HistoryRecorder(memory=Memory(FakeEmbedder()))
 
 
 @pytest.fixture
@@ -138,21 +97,23 @@ def test_a_finished_turn_is_found(history, talk):
     assert hits[0].metadata == {"prompt_name": "capital"}
 
 
-def test_the_memory_is_asked_for_what_the_caller_wants(history, talk):
-    history.search("capital", 2, 0.1, wait=0.5)
-    history.search("capital", -3)
-    assert history.memory.asked == [{"top_k": 2, "threshold": 0.1, "wait": 0.5}]
-
-
 async def test_exact_repeats_count_once_and_the_result_is_still_full(history, recorder):
     for _ in range(10):
         recorder.record("is the build red", "no", "m")
-    recorder.record("is the build red", "no", "m", scope={"actor_id": "bob"})
+    recorder.record("is the build red", "no", "m", scope=MemoryScope(actor_id="bob", actor_type="user"))
     recorder.record("is the door red", "yes", "m")
     texts = ["is the build red\nno", "is the build red\nno", "is the door red\nyes"]
     assert [hit.text for hit in history.search("is the build red", top_k=3)] == texts
     assert [hit.text for hit in await history.asearch("is the build red", top_k=3)] == texts
-    assert [request["wait"] for request in history.memory.asked[:2]] == [2.0, 0.0]
+
+
+def test_a_search_embeds_its_query_once_however_many_repeats_there_are(history, recorder):
+    for _ in range(10):
+        recorder.record("is the build red", "no", "m")
+    history.flush()
+    before = len(history.memory.embeddings.calls)
+    history.search("is the build red", top_k=3)
+    assert len(history.memory.embeddings.calls) == before + 1
 
 
 wrong_searches = pytest.mark.parametrize(
@@ -174,7 +135,7 @@ wrong_searches = pytest.mark.parametrize(
 
 
 @wrong_searches
-@pytest.mark.parametrize("memory", [None, WordMemory()])
+@pytest.mark.parametrize("memory", [None, Memory(FakeEmbedder())])
 async def test_a_wrong_search_is_refused_by_name_with_memory_or_without(memory, arguments, error, named):
     history = HistoryManager(HistoryRecorder(memory=memory))
     with pytest.raises(error, match=named):
@@ -191,8 +152,7 @@ async def test_without_memory_there_is_nothing_to_find_or_wait_for():
 
 
 async def test_flush_is_the_memorys(history, talk):
-    assert history.flush(2.0) == await history.aflush() == {"indexed": 2}
-    assert history.memory.flushed == [2.0, None]
+    assert history.flush(2.0) == await history.aflush() == FlushResult(indexed=2, pending=0, failed=0)
 
 
 @pytest.mark.parametrize("name", ["search", "flush"])

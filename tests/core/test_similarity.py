@@ -21,9 +21,7 @@ from ffai.errors import BadVectorError, DimensionError, EmbeddingError
         ([1.7e308, 1.7e308], [1.7e308, -1.7e308], 0.0),
     ],
 )
-def test_a_score_is_the_cosine_of_the_angle_whatever_the_lengths(
-    a: list[float], b: list[float], score: float
-) -> None:
+def test_a_score_is_the_cosine_of_the_angle_whatever_the_lengths(a: list[float], b: list[float], score: float) -> None:
     assert cosine_similarity(a, b) == pytest.approx(score, abs=1e-15)
     assert cosine_similarity(b, a) == pytest.approx(score, abs=1e-15)
 
@@ -39,7 +37,7 @@ def test_a_score_is_a_plain_number() -> None:
 
 
 def test_vectors_of_different_sizes_are_refused_with_both_sizes() -> None:
-    with pytest.raises(DimensionError, match="3 dimensions.* 2") as caught:
+    with pytest.raises(DimensionError, match=r"3 dimensions.* 2") as caught:
         cosine_similarity([1.0, 2.0], [1.0, 2.0, 3.0])
     assert (caught.value.found, caught.value.expected) == (3, 2)
     with pytest.raises(DimensionError):

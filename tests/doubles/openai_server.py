@@ -21,6 +21,8 @@ class Answer:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     tool_calls: Sequence[Mapping[str, Any]] = ()
+    one_index: bool = False
+    """A stream gives all tool calls the same index, as some providers do."""
     usage: Mapping[str, int] | None = field(default_factory=lambda: dict(USAGE))
     gate: threading.Event | None = None
     """The answer waits for it."""
@@ -155,7 +157,7 @@ def _chunks(body: dict[str, Any], answer: Answer) -> list[dict[str, Any]]:
     pieces = [word + " " for word in words[:-1]] + words[-1:]
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": piece} for piece in pieces if piece]
     for index, call in enumerate(answer.tool_calls):
-        deltas.extend(_tool_deltas(index, call))
+        deltas.extend(_tool_deltas(0 if answer.one_index else index, call))
     chunks = [_chunk(body, [{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas]
     chunks.append(_chunk(body, [{"index": 0, "delta": {}, "finish_reason": answer.finish_reason}]))
     if answer.usage and body.get("stream_options", {}).get("include_usage"):

@@ -7,7 +7,7 @@ from ffai.core.history.interaction import Interaction
 from ffai.core.history.ordered import OrderedPromptHistory
 from ffai.core.history.permanent import PermanentHistory
 from ffai.core.history.recorder import HistoryRecorder, TurnSink
-from ffai.core.history.turn import turn_text
+from ffai.core.turn import turn_text
 
 __all__ = [
     "HistoryRecorder",

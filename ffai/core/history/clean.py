@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from ffai.core.history.turn import plain_copy
+from ffai.core.turn import plain_copy
 from ffai.errors import InvalidArgumentError
 
 # Code is matched first and kept, so that a reply which shows the tag in code stays whole. Every alternative

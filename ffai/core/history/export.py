@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffai._atomic import replace_file
-from ffai.core.history.arguments import check_text
+from ffai.core.arguments import check_text
 from ffai.errors import InvalidArgumentError, StoreError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ffai.core.history.turn import plain_copy
+from ffai.core.turn import plain_copy
 from ffai.typing import Metadata, Status
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any
 
-from ffai.core.history.arguments import check_whole
+from ffai.core.arguments import check_whole
 from ffai.core.history.interaction import Interaction
 
 

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from ffai.core.history.arguments import check_number, check_timestamp, check_whole
-from ffai.core.history.turn import content_of, make_turn, plain_copy
+from ffai.core.arguments import check_number, check_timestamp, check_whole
+from ffai.core.turn import content_of, make_turn, plain_copy
 from ffai.typing import ContentPart, Metadata, Prompt, TurnDict
 
 

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, get_args
 from weakref import WeakSet
 
-from ffai.core.history.arguments import check_timestamp, check_whole
+from ffai.core.arguments import check_timestamp, check_whole
 from ffai.core.history.clean import clean_response, clean_text
 from ffai.core.history.interaction import Interaction
 from ffai.core.history.log import InteractionLog
 from ffai.core.history.ordered import OrderedPromptHistory
 from ffai.core.history.permanent import PermanentHistory
 from ffai.core.history.records import Records, clean_record, raw_record
-from ffai.core.history.turn import plain_copy, text_of
+from ffai.core.turn import plain_copy, text_of
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 from ffai.typing import Metadata, Prompt, Status
 

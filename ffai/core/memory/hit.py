@@ -48,7 +48,9 @@ class TurnHit:
     def prompt(self) -> str | None:
         """What was asked; ``None`` where the turn does not say where its response begins."""
         begins = notes_of(self.turn).get("response_at")
-        return self.text[: begins - 1] if isinstance(begins, int) else None
+        if not isinstance(begins, int):
+            return None
+        return self.text[: begins - 1] if begins < len(self.text) else self.text
 
     @property
     def response(self) -> str | None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ffai._text import clean_text
+from ffai.core.arguments import check_dict, check_str
 from ffai.core.memory.jsontext import to_json
 from ffai.core.scope import MemoryScope
-from ffai.errors import ArgumentTypeError
 from ffai.typing import Metadata
 
 
@@ -40,15 +40,15 @@ def new_turn(
     """Make a turn of a question and its answer, with a new id.
 
     Raises:
-        ArgumentTypeError: the metadata holds a value that JSON can't; names where.
+        ArgumentTypeError: the metadata is no dict, or holds a value that JSON can't; names where.
     """
+    caller = _metadata_to_json(metadata)
     prompt, response = clean_text(prompt), clean_text(response)
     text = f"{prompt}\n{response}" if response else prompt
     turn_id = os.urandom(16).hex()
     notes: dict[str, Any] = {"turn_id": turn_id, "response_at": len(prompt) + 1 if response else len(text)}
     if scope is not None and (fields := scope.as_dict()):
         notes["scope"] = fields
-    caller = to_json(metadata or {}, "metadata")
     turn = {
         "role": "assistant",
         "content": [{"type": "text", "text": text}],
@@ -58,17 +58,27 @@ def new_turn(
     return NewTurn(turn_id, text, to_json(turn, "turn"), caller)
 
 
-def turn_from_elsewhere(text: str, turn: Mapping[str, Any], metadata: Metadata | None, copy: int = 1) -> NewTurn:
-    """Take a turn as it is, with an id made from its content.
+def checked(text: str, turn: Mapping[str, Any], metadata: Metadata | None) -> tuple[str, str, str]:
+    """Give a turn as every file can hold it: its text, the turn dict as JSON, the caller's metadata as JSON.
 
     Raises:
         ArgumentTypeError: an argument has a wrong type, or holds a value that JSON can't; names where.
     """
-    if not isinstance(text, str):
-        raise ArgumentTypeError(f"text must be text, not {type(text).__name__}.")
-    if not isinstance(turn, Mapping):
-        raise ArgumentTypeError(f"turn must be a dict, not {type(turn).__name__}.")
-    text, turn_json, caller = clean_text(text), to_json(turn, "turn"), to_json(metadata or {}, "metadata")
+    check_str("text", text)
+    check_dict("turn", turn)
+    return clean_text(text), to_json(turn, "turn"), _metadata_to_json(metadata)
+
+
+def _metadata_to_json(metadata: Metadata | None) -> str:
+    if metadata is None:
+        return "{}"
+    check_dict("metadata", metadata)
+    return to_json(metadata, "metadata")
+
+
+def turn_from_elsewhere(text: str, turn: Mapping[str, Any], metadata: Metadata | None, copy: int = 1) -> NewTurn:
+    """Take a turn as it is, with an id made from its content. Raises as :func:`checked`."""
+    text, turn_json, caller = checked(text, turn, metadata)
     stored = json.loads(turn_json)
     turn_id = notes_of(stored).get("turn_id") or content_id(text, stored, json.loads(caller), copy)
     return NewTurn(str(turn_id), text, turn_json, caller)

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffai._text import clean_text
-from ffai.core.memory.arguments import check_threshold, check_top_k
+from ffai.core.arguments import check_number, check_whole
 from ffai.core.memory.hit import Entry, TurnHit
-from ffai.core.memory.jsontext import to_json
+from ffai.core.memory.identity import checked
 from ffai.core.memory.vectors import VectorBlocks
 from ffai.core.similarity import Vector, as_vector, candidates, cosine, rounding_bound, unit
 from ffai.errors import DimensionError
@@ -112,7 +111,7 @@ class TurnVectorStore:
             BadVectorError: a vector is not finite, or (:class:`DimensionError`) of another size. Nothing is stored.
             ArgumentTypeError: a dict holds a value that can't be stored; names it. Nothing is stored.
         """
-        row = clean_text(text), to_json(turn, "turn"), to_json(metadata or {}, "metadata")
+        row = checked(text, turn, metadata)
         return self._append(*row, [as_vector(vector) for vector in (embedding, *parts)])
 
     def _append(self, text: str, turn: str, metadata: str, vectors: Sequence[Vector]) -> int:
@@ -165,8 +164,9 @@ class TurnVectorStore:
             ArgumentTypeError: ``top_k`` is not an int, or ``threshold`` is not a number.
             InvalidArgumentError: ``threshold`` is NaN.
         """
-        check_top_k(top_k)
-        check_threshold(threshold)
+        check_whole("top_k", top_k)
+        if threshold is not None:
+            check_number("threshold", threshold)
         query = as_vector(query_embedding)
         table, count, rows = self._snapshot()
         if top_k <= 0 or not count or table.vectors is None:

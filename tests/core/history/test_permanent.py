@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffai.core.history.permanent import PermanentHistory
-from ffai.core.history.turn import turn_text
+from ffai.core.turn import turn_text
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffai.core.history.turn import content_of, make_turn, plain_copy, text_of, turn_text
+from ffai.core.turn import content_of, make_turn, plain_copy, text_of, turn_text
 from ffai.errors import InvalidArgumentError
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -50,6 +51,30 @@ def check_number(name: str, value: Any, *, least: float | None = None) -> float:
     return number
 
 
+def check_str(name: str, value: Any) -> None:
+    """Refuse what is not text.
+
+    Example:
+        >>> check_str("prompt", 5)
+        Traceback (most recent call last):
+        ffai.errors.ArgumentTypeError: prompt must be text, not int: 5.
+    """
+    if not isinstance(value, str):
+        raise ArgumentTypeError(f"{name} must be text, not {type(value).__name__}: {value!r:.100}.")
+
+
+def check_dict(name: str, value: Any) -> None:
+    """Refuse what is not a dict.
+
+    Example:
+        >>> check_dict("turn", [])
+        Traceback (most recent call last):
+        ffai.errors.ArgumentTypeError: turn must be a dict, not list: [].
+    """
+    if not isinstance(value, Mapping):
+        raise ArgumentTypeError(f"{name} must be a dict, not {type(value).__name__}: {value!r:.100}.")
+
+
 def check_text(name: str, value: Any) -> str:
     """Return a text that is not blank.
 
@@ -61,11 +86,11 @@ def check_text(name: str, value: Any) -> str:
         >>> check_text("query", "the database issue")
         'the database issue'
     """
-    if not isinstance(value, str):
-        raise ArgumentTypeError(f"{name} must be text, not {type(value).__name__}.")
+    check_str(name, value)
     if not value or value.isspace():
         raise InvalidArgumentError(f"{name} is blank: {value!r}.")
-    return value
+    text: str = value
+    return text
 
 
 def check_timestamp(name: str, value: Any) -> float:
@@ -83,3 +108,22 @@ def check_timestamp(name: str, value: Any) -> float:
     if not _EARLIEST <= seconds < _LATEST:
         raise InvalidArgumentError(f"{name} must be seconds since 1970 within the years 1 to 9999, not {value!r}.")
     return seconds
+
+
+def check_search(query: Any, top_k: Any, threshold: Any, wait: Any) -> None:
+    """Check what a search is asked, the same wherever it is asked.
+
+    Raises:
+        ArgumentTypeError: an argument has a wrong type; names it.
+        InvalidArgumentError: the query is blank, ``threshold`` is NaN, or ``wait`` is negative or NaN.
+
+    Example:
+        >>> check_search(" ", 5, None, 2.0)
+        Traceback (most recent call last):
+        ffai.errors.InvalidArgumentError: query is blank: ' '.
+    """
+    check_text("query", query)
+    check_whole("top_k", top_k)
+    if threshold is not None:
+        check_number("threshold", threshold)
+    check_number("wait", wait, least=0.0)
