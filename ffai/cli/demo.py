@@ -195,5 +195,11 @@ def _say_how() -> None:
     )
     print(f"  {found}:\n")
     print(textwrap.indent(_CODE.format(model=model), "      "))
-    print(f"  The demo with that model:  {Path(sys.executable).name} -m ffai demo --chat {model}")
+    print(f"  The demo with that model:  {_python()} -m ffai demo --chat {model}")
     print(f"  A server of your own:      {_OWN_SERVER}")
+
+
+def _python() -> str:
+    """Return how this Python is called from the current folder."""
+    executable, here = Path(sys.executable), Path.cwd()
+    return str(executable.relative_to(here) if executable.is_relative_to(here) else executable)
