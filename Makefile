@@ -37,7 +37,7 @@ bench: $(VENV)/.dev  ## the figures, side by side with their rivals
 	$(PY) -m benchmarks
 
 docs: $(VENV)/.docs  ## build the documentation into build/docs
-	$(PY) -m mkdocs build --strict --quiet --site-dir build/docs
+	$(VENV)/bin/zensical build --strict
 	@echo "open build/docs/index.html"
 
 clean:  ## remove everything that was installed or built
@@ -49,6 +49,7 @@ $(VENV)/.python:
 		echo "Name another one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo "'$(PYTHON) -m venv' failed. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	-@$(PIP) install --upgrade pip  # the pip of an older Python takes twice as long for the rest
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/.python

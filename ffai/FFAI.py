@@ -251,7 +251,7 @@ def _made(settings: MemorySettings) -> Memory | None:
     from ffai.core.memory.opening import remembered_model
     from ffai.core.memory.place import Place
 
-    place = Place(Path(settings.persist_dir), settings.collection_name)
+    place = Place.at(settings.persist_dir, settings.collection_name)
     remembered = remembered_model(place) if settings.persist else None
     resolution = resolve_embedder(settings.embedding_model, allow_api=settings.allow_api, prefer=remembered)
     if resolution.embedder is None:

@@ -6,8 +6,6 @@ import json
 import logging
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffai import FFAI
 from ffai.config import ClientTypeSettings, Config, Setting, explain
 from ffai.errors import ArgumentTypeError, ConfigError
+from ffai.testing import FakeClient
 
 ROOT = Path(__file__).parent.parent
 FILES = ["main.yaml", "clients.yaml", "model_defaults.yaml", "logging.yaml"]
@@ -447,9 +447,38 @@ def test_the_guide_names_every_setting_with_its_default_and_what_it_does():
     assert entry == {name: field.description for name, field in ClientTypeSettings.model_fields.items()}
 
 
-def test_the_examples_of_the_guide_run(empty_folder):
-    guide = (ROOT / "docs/guides/configuration.md").read_text("utf-8")
-    code = "\n".join(re.findall(r"```python\n(.*?)```", guide, re.DOTALL))
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, cwd=empty_folder, env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
+# through the wrapper
+
+
+def test_ffai_takes_keyword_over_environment_over_yaml_over_default(monkeypatch, empty_folder):
+    write("config/main.yaml", "memory: {enabled: true, persist: true}\npaths: {ffai_data: from_file}")
+    monkeypatch.setenv("MEMORY__PERSIST", "false")
+    monkeypatch.setenv("HISTORY__MAX_TURNS", "7")
+    with FFAI(FakeClient(["hi"]), memory_enabled=False, persist_dir="from_keyword") as ffai:
+        assert not ffai.config.memory.enabled
+        assert not ffai.config.memory.persist
+        assert ffai.config.history.max_turns == 7
+        assert ffai.config.paths.ffai_data == "from_keyword"
+        assert ffai.config.retry.max_attempts == 3
+    assert [path.name for path in empty_folder.iterdir()] == ["config"]
+
+
+def test_ffai_starts_where_other_programs_have_their_files_and_variables(monkeypatch):
+    write("config/main.yaml", "- hosts: all\n")
+    for name, value in {"MEMORY": "512Mi", "PATHS": "x", "LOGGING": "debug", "ENABLED": "true", "PERSIST": "1"}.items():
+        monkeypatch.setenv(name, value)
+    with FFAI(FakeClient(["hi"])) as ffai:
+        assert ffai.memory is None
+        assert ffai.generate_response("hello").response == "hi"
+
+
+def test_ffai_names_a_wrong_setting():
+    with pytest.raises(ConfigError, match=r"^config=: memory\.store_backend: got 'qdrant'; expected 'memory'$"):
+        FFAI(FakeClient(["hi"]), config={"memory": {"store_backend": "qdrant"}})
+
+
+def test_a_folder_that_can_not_be_written_does_not_matter_while_nothing_is_saved(monkeypatch, empty_folder):
+    monkeypatch.setenv("PATHS__FFAI_DATA", str(empty_folder / "a file" / "data"))
+    write("a file", "")
+    with FFAI(FakeClient(["hi"])) as ffai:
+        assert ffai.generate_response("hello").response == "hi"

@@ -6,7 +6,6 @@ those count that were set on it.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
@@ -66,13 +65,14 @@ def call(client: Any, prompt: Prompt, **kwargs: Any) -> ChatReply:
         >>> call(FakeClient(["Under the mat."]), "Where is the key?").text
         'Under the mat.'
     """
-    return as_reply(client.generate_response(prompt, **kwargs), client)
+    return as_reply(client.generate_response(prompt, **kwargs), client, kwargs.get("model"))
 
 
 async def acall(client: Any, prompt: Prompt, **kwargs: Any) -> ChatReply:
     """Ask a client and await its reply: its own async method, else a coroutine one, else the sync one in a thread.
 
     Example:
+        >>> import asyncio
         >>> from ffai.testing import FakeClient
         >>> asyncio.run(acall(FakeClient(["Under the mat."]), "Where is the key?")).text
         'Under the mat.'
@@ -83,8 +83,8 @@ async def acall(client: Any, prompt: Prompt, **kwargs: Any) -> ChatReply:
     elif _is_async(client):
         answer = client.generate_response(prompt, **kwargs)
     else:
-        answer = await asyncio.to_thread(client.generate_response, prompt, **kwargs)
-    return as_reply(await answer if inspect.isawaitable(answer) else answer, client)
+        answer = await _beside(partial(client.generate_response, prompt, **kwargs))
+    return as_reply(await answer if inspect.isawaitable(answer) else answer, client, kwargs.get("model"))
 
 
 def stream(client: Any, prompt: Prompt, **kwargs: Any) -> ReplyStream:
@@ -112,13 +112,14 @@ def stream(client: Any, prompt: Prompt, **kwargs: Any) -> ReplyStream:
         raise _only_async(client)
     if not isinstance(source, Iterable) or isinstance(source, str):
         raise _odd(source)
-    return ReplyStream(iter(source), lambda text: _streamed(source, text, client))
+    return ReplyStream(iter(source), lambda text: _streamed(source, text, client, kwargs.get("model")))
 
 
 def astream(client: Any, prompt: Prompt, **kwargs: Any) -> AsyncReplyStream:
     """Ask a client for its reply in pieces, as `stream` does, without blocking the loop.
 
     Example:
+        >>> import asyncio
         >>> from ffai.testing import FakeClient
         >>> async def read():
         ...     return [piece async for piece in astream(FakeClient(["Under the mat."]), "Where is the key?")]
@@ -132,7 +133,7 @@ def astream(client: Any, prompt: Prompt, **kwargs: Any) -> AsyncReplyStream:
         whole = _Whole(lambda: acall(client, prompt, **kwargs))
         return AsyncReplyStream(whole.apieces(), whole.finish)
     opened = _Opened(partial(own, prompt, **kwargs), in_thread=sync)
-    return AsyncReplyStream(opened.pieces(), lambda text: _streamed(opened.source, text, client))
+    return AsyncReplyStream(opened.pieces(), lambda text: _streamed(opened.source, text, client, kwargs.get("model")))
 
 
 class _Whole:
@@ -162,7 +163,7 @@ class _Opened:
         self.source: Any = None
 
     async def pieces(self) -> AsyncIterator[Any]:
-        source = await asyncio.to_thread(self._ask) if self._in_thread else self._ask()
+        source = await _beside(self._ask) if self._in_thread else self._ask()
         self.source = source = await source if inspect.isawaitable(source) else source
         if isinstance(source, AsyncIterable):
             pieces = aiter(source)
@@ -195,16 +196,25 @@ async def _from_thread(pieces: Iterator[Any]) -> AsyncIterator[Any]:
                 shut()
 
     try:
-        while (piece := await asyncio.to_thread(take)) is not end:
+        while (piece := await _beside(take)) is not end:
             yield piece
     finally:
-        asyncio.get_running_loop().run_in_executor(None, close)
+        from asyncio import get_running_loop
+
+        get_running_loop().run_in_executor(None, close)
 
 
-def _streamed(source: object, text: str, client: object) -> ChatReply:
+async def _beside(work: Callable[[], Any]) -> Any:
+    """Do blocking work in a thread, beside the loop."""
+    from asyncio import to_thread  # here, so that `import ffai` need not load asyncio
+
+    return await to_thread(work)
+
+
+def _streamed(source: object, text: str, client: object, asked: object) -> ChatReply:
     """Return the whole reply of a stream: its own where it has one, else its text and the client's last usage."""
     own = getattr(source, "reply", None)
-    return own if isinstance(own, ChatReply) else as_reply(text, client)
+    return own if isinstance(own, ChatReply) else as_reply(text, client, asked)
 
 
 def _is_async(client: Any) -> bool:

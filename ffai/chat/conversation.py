@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from typing import Any
 
+from ffai.chat.message import clean_copy
 from ffai.chat.reply import ChatReply
 from ffai.errors import ArgumentTypeError
 from ffai.typing import Prompt
@@ -34,7 +34,7 @@ class Conversation:
     def messages(self) -> list[Message]:
         """Return a copy of the messages, oldest first."""
         with self._lock:
-            return deepcopy(self._messages)
+            return [clean_copy(message) for message in self._messages]
 
     def snapshot(self) -> tuple[list[Message], int]:
         """Return the messages to send, not to change, and the version they are."""
@@ -48,7 +48,7 @@ class Conversation:
 
     def add_turn(self, prompt: Prompt, reply: ChatReply) -> tuple[int, int]:
         """Add a prompt and its reply together; return the version before and after."""
-        return self._add({"role": "user", "content": deepcopy(prompt)}, reply.as_message())
+        return self._add({"role": "user", "content": clean_copy(prompt)}, reply.as_message())
 
     def add_tool_result(self, tool_call_id: str, content: str) -> None:
         """Add what a tool gave for a call that the model asked for."""
@@ -77,4 +77,5 @@ def _copy(message: Mapping[str, Any]) -> Message:
         raise ArgumentTypeError(
             f'A message must be a dict with a "role", not {type(message).__name__} {message!r:.80}.'
         )
-    return deepcopy(dict(message))
+    copy: Message = clean_copy(message)
+    return copy

@@ -76,6 +76,22 @@ def member(value: object, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
+def clean_copy(value: Any) -> Any:
+    r"""Copy dicts, lists and text, with the text cleaned; other values stay the same objects.
+
+    Example:
+        >>> clean_copy({"content": ["half \ud83d", 3]})
+        {'content': ['half \ufffd', 3]}
+    """
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, Mapping):
+        return {key: clean_copy(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean_copy(item) for item in value]
+    return value
+
+
 def _part(part: object, index: int) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": clean_text(part)}
@@ -86,15 +102,4 @@ def _part(part: object, index: int) -> dict[str, Any]:
         )
     if kind == "text" and not isinstance(part.get("text"), str):
         raise ArgumentTypeError(f'`prompt[{index}]` is a text part; its "text" is {part.get("text")!r:.80}, not text.')
-    return {str(key): _clean(value) for key, value in part.items()}
-
-
-def _clean(value: Any) -> Any:
-    """Copy what JSON holds, with its text cleaned."""
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, Mapping):
-        return {key: _clean(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_clean(item) for item in value]
-    return value
+    return {str(key): clean_copy(value) for key, value in part.items()}

@@ -84,12 +84,17 @@ class ChatReply:
         return message
 
 
-def as_reply(value: object, client: object) -> ChatReply:
+def as_reply(value: object, client: object, asked: object = None) -> ChatReply:
     """Read a reply from what a client's ``generate_response`` gave.
 
     Text, ``None`` (no text), a list of content parts, a message or a whole completion in the shape of OpenAI's, a dict
     or a pydantic model (its JSON). Usage and cost that these don't tell are taken from the client's ``last_usage`` and
     ``last_cost_usd``. A `ChatReply` says itself what is known: another thread may have called the client since.
+
+    Args:
+        value: what the client gave.
+        client: the client.
+        asked: the model that the call named, where it named one; else the client's own is taken to have answered.
 
     Raises:
         ArgumentTypeError: the value must be awaited; names the async method. A coroutine is closed.
@@ -101,12 +106,9 @@ def as_reply(value: object, client: object) -> ChatReply:
         (ToolCall(id='call_1', name='add', arguments='{}'),)
     """
     reply = value if isinstance(value, ChatReply) else _with_last(_read(value), client)
-    model = member(client, "model")
-    return replace(
-        reply,
-        text=clean_text(reply.text),
-        model=reply.model or (model if isinstance(model, str) else ""),
-    )
+    models = (reply.model, asked, member(client, "model"))
+    model = next((model for model in models if isinstance(model, str) and model), "")
+    return replace(reply, text=clean_text(reply.text), model=model)
 
 
 def as_usage(value: object) -> TokenUsage | None:

@@ -7,10 +7,10 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ffai import __version__
 from ffai.errors import FFAIError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Example:
         >>> main(["config", "--only", "memory.collection_name"])
-        memory.collection_name  ffai_turns  default
+        memory.collection_name  ffai_turns  ...
         0
     """
     parser = _parser()
@@ -65,7 +65,7 @@ def set_up_logging(settings: LoggingSettings) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ffai", description="Memory for LLM applications.")
-    parser.add_argument("--version", action="version", version=f"ffai {_version()}")
+    parser.add_argument("--version", action="version", version=f"ffai {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command")
 
     demo = commands.add_parser(
@@ -102,10 +102,3 @@ def _config(arguments: argparse.Namespace) -> int:
     show_config(arguments.path, only=arguments.only)
     sys.stdout.flush()
     return 0
-
-
-def _version() -> str:
-    try:
-        return version("ffai")
-    except PackageNotFoundError:
-        return "(not installed: run from its source code)"

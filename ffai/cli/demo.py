@@ -48,6 +48,7 @@ _TEMPORARY = "ffai-demo-"
 _FILES = {
     ".parquet": "the turns and their vectors; any Parquet reader opens it",
     ".bak": "the one before",
+    ".lock": "held by the process that rewrites the file",
     ".sqlite3": "the journal: what a turn is safe in before it is embedded",
 }
 

@@ -10,6 +10,7 @@ import textwrap
 from time import perf_counter
 
 from ffai import FFAI
+from ffai._litellm import load_litellm
 from ffai.clients import LiteLLMClient
 from ffai.config import Config, MemorySettings
 from ffai.errors import FFAIError
@@ -31,9 +32,9 @@ TURNS = (
 QUESTIONS = (
     "the database issue from earlier",
     "why did our SQL schema change hang?",
-    "that trip abroad we are planning",
-    "jogging injury",
-    "baking advice",
+    "my leg is sore from jogging",
+    "what to do about the loaf in the oven",
+    "the holiday abroad",
 )
 
 _INSTRUCTIONS = "Answer in one short sentence."
@@ -107,7 +108,7 @@ def _run(arguments: argparse.Namespace) -> None:
     key = {"api_base": arguments.api_base, "api_key": "local"} if arguments.api_base else {}
     start = perf_counter()
     with FFAI(
-        LiteLLMClient(arguments.chat, system_instructions=_INSTRUCTIONS, **key),
+        LiteLLMClient(arguments.chat, key, system_instructions=_INSTRUCTIONS),
         memory_enabled=True,
         memory_persist=True,
         memory_embeddings=f"local/{arguments.embeddings}",
@@ -115,10 +116,13 @@ def _run(arguments: argparse.Namespace) -> None:
     ) as ffai:
         if arguments.half == "talk":
             print(f"\n1. A conversation (process {os.getpid()})")
+            start = perf_counter()
+            load_litellm()
+            print(f"\n  Loading LiteLLM, once in a process: {perf_counter() - start:.1f} s.")
             talk(ffai)
         else:
             print(f"\n2. Another process (process {os.getpid()}) remembers it\n")
-            print(f"  {ffai.memory.count()} turns opened in {perf_counter() - start:.1f} s.")
+            print(f"  {ffai.memory.count() if ffai.memory else 0} turns opened in {perf_counter() - start:.1f} s.")
             recall(ffai)
 
 

@@ -24,7 +24,7 @@ def show_config(path: str | None = None, *, only: str = "") -> None:
 
     Example:
         >>> show_config(only="memory.durability")
-        memory.durability  process  default
+        memory.durability  process  ...
     """
     rows = [(setting.key, _shown(setting.value), setting.origin) for setting in explain(path)]
     rows = [row for row in rows if row[0].startswith(only)]

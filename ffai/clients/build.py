@@ -63,7 +63,7 @@ def build_client(
     """
     kind = AsyncLiteLLMClient if asynchronous else LiteLLMClient
     settings = _settings({"model": model, "provider_prefix": provider_prefix, "api_key_env": api_key_env, **options})
-    model_string = settings.pop("model")
+    model_string = settings.pop("model", "")
     return kind(
         model_string,
         settings,
@@ -83,7 +83,7 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     if variable:
         if not os.environ.get(variable):
             raise InvalidArgumentError(
-                f"`api_key_env` of {settings['model']!r} names {variable!r}, which is not set in the environment."
+                f"`api_key_env` of {settings.get('model')!r} names {variable!r}, which is not set in the environment."
             )
         settings["api_key"] = os.environ[variable]
     return settings

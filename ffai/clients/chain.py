@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ffai.chat.conversation import Conversation, Message
@@ -10,7 +10,7 @@ from ffai.chat.flow import Failed, Flow, arun, run
 from ffai.chat.reply import ChatReply, TokenUsage
 from ffai.chat.streaming import AsyncReplyStream, ReplyStream
 from ffai.clients.member import Member, Request
-from ffai.clients.retry import RetryPolicy, Wait, retried
+from ffai.clients.retry import RetryPolicy, ataking, retried, taking
 from ffai.errors import AllClientsFailedError, ArgumentTypeError, InvalidArgumentError
 
 
@@ -23,6 +23,17 @@ class Chain:
         members: asked in this order.
         conversation: what was said so far.
         policy: when to begin again after all have failed.
+
+    Attributes:
+        last: the reply of the last call that succeeded.
+
+    Example:
+        >>> from ffai.clients.member import Guest
+        >>> from ffai.testing import FakeClient
+        >>> members = [Guest(FakeClient([ConnectionError("down")])), Guest(FakeClient(["Under the mat."]))]
+        >>> chain = Chain(members, Conversation(), RetryPolicy())
+        >>> chain.ask(Request("Where is the key?")).text
+        'Under the mat.'
     """
 
     def __init__(self, members: Sequence[Member], conversation: Conversation, policy: RetryPolicy) -> None:
@@ -41,7 +52,7 @@ class Chain:
             reply = member.ask(self._request(request, member), self.conversation)
             return self._keep(request, reply, member)
 
-        reply: ChatReply = run(self._flow(), self._taking(ask))
+        reply: ChatReply = run(self._flow(), taking(self.policy, ask))
         return reply
 
     async def aask(self, request: Request) -> ChatReply:
@@ -51,7 +62,7 @@ class Chain:
             reply = await member.aask(self._request(request, member), self.conversation)
             return self._keep(request, reply, member)
 
-        reply: ChatReply = await arun(self._flow(), self._ataking(ask))
+        reply: ChatReply = await arun(self._flow(), ataking(self.policy, ask))
         return reply
 
     def stream(self, request: Request) -> ReplyStream:
@@ -61,7 +72,7 @@ class Chain:
             pieces = member.stream(self._request(request, member), self.conversation)
             return ReplyStream(pieces, lambda _: self._keep(request, pieces.reply, member)).start()
 
-        return ReplyStream.opened_by(lambda: run(self._flow(), self._taking(begin)))
+        return ReplyStream.opened_by(lambda: run(self._flow(), taking(self.policy, begin)))
 
     def astream(self, request: Request) -> AsyncReplyStream:
         """The async twin of `stream`."""
@@ -70,7 +81,7 @@ class Chain:
             pieces = member.astream(self._request(request, member), self.conversation)
             return await AsyncReplyStream(pieces, lambda _: self._keep(request, pieces.reply, member)).start()
 
-        return AsyncReplyStream.opened_by(lambda: arun(self._flow(), self._ataking(begin)))
+        return AsyncReplyStream.opened_by(lambda: arun(self._flow(), ataking(self.policy, begin)))
 
     def _request(self, request: Request, member: Member) -> Request:
         return request if member is self.members[0] else request.for_fallback()
@@ -83,12 +94,6 @@ class Chain:
     def _flow(self) -> Flow[Any, Any]:
         return retried(self.policy, lambda: first_answer(self.members))
 
-    def _taking(self, ask: Callable[[Member], Any]) -> Callable[[Any], Any]:
-        return lambda step: self.policy.sleep(step.seconds) if isinstance(step, Wait) else ask(step)
-
-    def _ataking(self, ask: Callable[[Member], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-        return lambda step: self.policy.asleep(step.seconds) if isinstance(step, Wait) else ask(step)
-
 
 def first_answer(members: Sequence[Member]) -> Flow[Member, Any]:
     """Make a flow that asks one member after the other.
@@ -98,6 +103,13 @@ def first_answer(members: Sequence[Member]) -> Flow[Member, Any]:
 
     Raises:
         ArgumentTypeError, InvalidArgumentError: an argument is wrong; another model would not change that.
+
+    Example:
+        >>> from ffai.clients.member import Guest
+        >>> from ffai.testing import FakeClient
+        >>> flow = first_answer([Guest(FakeClient(model="a")), Guest(FakeClient(model="b"))])
+        >>> next(flow).model, flow.send(Failed(ConnectionError("down"))).model
+        ('a', 'b')
     """
     errors: list[tuple[str, Exception]] = []
     for member in members:

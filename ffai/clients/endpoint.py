@@ -9,6 +9,7 @@ from typing import Any
 
 from ffai._litellm import load_litellm
 from ffai.chat.conversation import Message
+from ffai.chat.message import member
 from ffai.chat.reply import ChatReply, TokenUsage, ToolCall, as_cost, as_reply, as_usage
 from ffai.chat.streaming import AsyncReplyStream, ReplyStream
 
@@ -71,15 +72,21 @@ class Endpoint:
         )
 
     def named(self, model: str | None) -> Endpoint:
-        """Return the endpoint of another model for one call.
-
-        A name without a provider is one of this provider's. A key never goes to another provider: there, what its own
-        variables hold is taken.
-        """
+        """Return the endpoint of another model for one call; a name without a provider is one of this one's."""
         if model is None or model in (self.model, self.model_string):
             return self
         provider, slash, _ = model.partition("/")
-        if not slash or (provider != self.provider and provider not in load_litellm().provider_list):
+        if slash and provider != self.provider and provider not in load_litellm().provider_list:
+            model = f"{self.provider}/{model}" if self.provider else model
+        return self.beside(model)
+
+    def beside(self, model: str) -> Endpoint:
+        """Return the endpoint of another model, ``provider/model``, or a model of this provider.
+
+        A key never goes to another provider: there, what its own variables hold is taken.
+        """
+        provider, slash, _ = model.partition("/")
+        if not slash:
             return replace(self, model_string=f"{self.provider}/{model}" if self.provider else model)
         if provider == self.provider:
             return replace(self, model_string=model)
@@ -159,7 +166,8 @@ class _Chunks:
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._calls: dict[int, ToolCall] = {}
+        self._calls: list[ToolCall] = []
+        self._places: dict[int, int] = {}
         self._finish_reason: str | None = None
         self._usage: TokenUsage | None = None
         self._cost: float | None = None
@@ -172,9 +180,9 @@ class _Chunks:
             return None
         choice = chunk.choices[0]
         self._finish_reason = choice.finish_reason or self._finish_reason
-        for delta in choice.delta.tool_calls or ():
-            self._take_call(delta)
-        content: str | None = choice.delta.content
+        for part in member(choice.delta, "tool_calls") or ():
+            self._take_call(part)
+        content: str | None = member(choice.delta, "content")
         return content
 
     def end(self, source: Any) -> None:
@@ -185,20 +193,27 @@ class _Chunks:
     def reply(self, text: str) -> ChatReply:
         return ChatReply(
             text=text,
-            tool_calls=tuple(call for _, call in sorted(self._calls.items())),
+            tool_calls=tuple(self._calls),
             usage=self._usage,
             cost_usd=as_cost(self._cost, self._usage) if self._usage else None,
             model=self._model,
             finish_reason=self._finish_reason,
         )
 
-    def _take_call(self, delta: Any) -> None:
-        """Add a part of a call: some providers repeat its id and name with each part, others say them once."""
-        so_far = self._calls.get(delta.index, ToolCall("", "", ""))
-        self._calls[delta.index] = ToolCall(
-            so_far.id or delta.id or "",
-            so_far.name or delta.function.name or "",
-            so_far.arguments + (delta.function.arguments or ""),
+    def _take_call(self, part: Any) -> None:
+        """Add a part of a call.
+
+        Some providers repeat id and name with each part, others say them once; some give every call the same index.
+        """
+        place = self._places.get(part.index)
+        if place is None or (part.id and part.id != self._calls[place].id):
+            self._places[part.index] = place = len(self._calls)
+            self._calls.append(ToolCall(part.id or "", "", ""))
+        so_far = self._calls[place]
+        self._calls[place] = ToolCall(
+            so_far.id,
+            so_far.name or part.function.name or "",
+            so_far.arguments + (part.function.arguments or ""),
         )
 
 
@@ -207,7 +222,7 @@ def _cost(response: Any, usage: TokenUsage | None) -> float | None:
 
 
 def _hidden_cost(response: Any) -> Any:
-    return (getattr(response, "_hidden_params", None) or {}).get("response_cost")
+    return member(getattr(response, "_hidden_params", None), "response_cost")
 
 
 def _close(source: Any, name: str) -> Any:

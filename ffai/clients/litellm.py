@@ -80,6 +80,9 @@ class LiteLLMChat(ChainClient):
         self._models = [member for member in members if isinstance(member, Model)]
         super().__init__(Chain(members, Conversation(), policy))
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._model_string!r})"  # a key stays out of logs
+
     @property
     def model_string(self) -> str:
         """The model as litellm knows it: ``provider/model``."""
@@ -233,7 +236,7 @@ def _member(fallback: Fallback, primary: Model) -> Member:
     """Make a member of the chain. What belongs to the first one's provider is not handed on."""
     shared = {name: primary.endpoint.options[name] for name in _SHARED if name in primary.endpoint.options}
     if isinstance(fallback, str):
-        return Model(replace(primary.endpoint.named(fallback), options=shared), primary.system_instructions)
+        return Model(replace(primary.endpoint.beside(fallback), options=shared), primary.system_instructions)
     if isinstance(fallback, Mapping):
         own = dict(fallback)
         model_string = own.pop("model", None) or own.pop("model_string", None)

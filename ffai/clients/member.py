@@ -16,7 +16,12 @@ from ffai.typing import Prompt
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A prompt and the options of one call."""
+    """A prompt and the options of one call.
+
+    Example:
+        >>> Request("Hi", {"model": "large", "api_key": "secret", "top_p": 1}).for_fallback()
+        Request(prompt='Hi', options={'top_p': 1})
+    """
 
     prompt: Prompt
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -56,7 +61,16 @@ class Member(Protocol):
 
 
 class Model:
-    """A member that litellm calls: it is sent the conversation each time."""
+    """A member that litellm calls: it is sent the conversation each time.
+
+    Args:
+        endpoint: the model, and how it is reached.
+        system_instructions: what it is told first.
+
+    Example:
+        >>> Model(Endpoint(model_string="openai/gpt-4o-mini"), "Be brief.").model
+        'gpt-4o-mini'
+    """
 
     def __init__(self, endpoint: Endpoint, system_instructions: str | None) -> None:
         self.endpoint, self.system_instructions = endpoint, system_instructions
@@ -92,14 +106,29 @@ class Model:
         options = {
             name: value for name, value in request.options.items() if name not in ("model", "system_instructions")
         }
-        system = request.options.get("system_instructions") or self.system_instructions
+        system = request.options.get("system_instructions", self.system_instructions)
         opening = [{"role": "system", "content": system}] if system else []
         messages, _ = conversation.snapshot()
         return [*opening, *messages, {"role": "user", "content": request.prompt}], options
 
 
 class Guest:
-    """A member that is any client: where it keeps a conversation, that is brought into step with the chain's."""
+    """A member that is any client: where it keeps a conversation, that is brought into step with the chain's.
+
+    Args:
+        client: any chat client.
+        in_step: whether its conversation is already the chain's.
+
+    Example:
+        >>> from ffai.chat.reply import ChatReply
+        >>> from ffai.testing import FakeClient
+        >>> client, conversation = FakeClient(["Under the mat."]), Conversation()
+        >>> _ = conversation.add_turn("I lost the key.", ChatReply(text="Where did you have it last?"))
+        >>> Guest(client).ask(Request("Where is it?"), conversation).text
+        'Under the mat.'
+        >>> len(client.get_conversation_history())
+        4
+    """
 
     def __init__(self, client: Any, *, in_step: bool = False) -> None:
         self.client = client

@@ -139,6 +139,23 @@ def retried(policy: RetryPolicy, attempt: Callable[[], Generator[S, Any, Any]]) 
     return outcome
 
 
+def taking(policy: RetryPolicy, ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what takes the steps of `retried`: it waits, or asks.
+
+    Example:
+        >>> take = taking(RetryPolicy(sleep=print), str.upper)
+        >>> take("ask"), take(Wait(0.5))
+        0.5
+        ('ASK', None)
+    """
+    return lambda step: policy.sleep(step.seconds) if isinstance(step, Wait) else ask(step)
+
+
+def ataking(policy: RetryPolicy, ask: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+    """The async twin of `taking`."""
+    return lambda step: policy.asleep(step.seconds) if isinstance(step, Wait) else ask(step)
+
+
 class RetryClient:
     """A client that asks another one again when it fails for a passing reason.
 
@@ -165,25 +182,25 @@ class RetryClient:
     def generate_response(self, prompt: Prompt, **kwargs: Any) -> ChatReply:
         """Answer a prompt; raises the last error when every attempt failed."""
         prompt = check_prompt(prompt)
-        reply: ChatReply = run(self._flow(), self._taking(lambda: call(self.inner, prompt, **kwargs)))
+        reply: ChatReply = run(self._flow(), taking(self.policy, lambda _: call(self.inner, prompt, **kwargs)))
         return reply
 
     async def agenerate_response(self, prompt: Prompt, **kwargs: Any) -> ChatReply:
         """The async twin of `generate_response`."""
         prompt = check_prompt(prompt)
-        reply: ChatReply = await arun(self._flow(), self._ataking(lambda: acall(self.inner, prompt, **kwargs)))
+        reply: ChatReply = await arun(self._flow(), ataking(self.policy, lambda _: acall(self.inner, prompt, **kwargs)))
         return reply
 
     def stream_response(self, prompt: Prompt, **kwargs: Any) -> ReplyStream:
         """Answer a prompt in pieces of text."""
         prompt = check_prompt(prompt)
-        opening = self._taking(lambda: stream(self.inner, prompt, **kwargs).start())
+        opening = taking(self.policy, lambda _: stream(self.inner, prompt, **kwargs).start())
         return ReplyStream.opened_by(lambda: run(self._flow(), opening))
 
     def astream_response(self, prompt: Prompt, **kwargs: Any) -> AsyncReplyStream:
         """The async twin of `stream_response`."""
         prompt = check_prompt(prompt)
-        opening = self._ataking(lambda: astream(self.inner, prompt, **kwargs).start())
+        opening = ataking(self.policy, lambda _: astream(self.inner, prompt, **kwargs).start())
         return AsyncReplyStream.opened_by(lambda: arun(self._flow(), opening))
 
     def clone(self) -> RetryClient:
@@ -198,12 +215,6 @@ class RetryClient:
 
     def _flow(self) -> Flow[Any, Any]:
         return retried(self.policy, _one_attempt)
-
-    def _taking(self, ask: Callable[[], Any]) -> Callable[[Any], Any]:
-        return lambda step: self.policy.sleep(step.seconds) if isinstance(step, Wait) else ask()
-
-    def _ataking(self, ask: Callable[[], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-        return lambda step: self.policy.asleep(step.seconds) if isinstance(step, Wait) else ask()
 
 
 def _one_attempt() -> Flow[None, Any]:

@@ -29,8 +29,8 @@ def explain(source: Source = None) -> list[Setting]:
         ConfigError: as ``Config.load`` does.
 
     Example:
-        >>> [s.origin for s in explain({"memory": {"persist": True}}) if s.key == "memory.persist"]
-        ['config=']
+        >>> next(setting.origin for setting in explain({"memory": {"enabled": True}}))
+        'config='
     """
     layer = layered(source)
     return [Setting(key, value, layer.origin(key)) for key, value in _leaves(checked(layer))]

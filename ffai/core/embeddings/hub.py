@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ffai.core.embeddings.whole import why_not_whole
+
 PROBE_SECONDS = 5.0
 """How long a hub is given to answer."""
 
@@ -34,11 +36,19 @@ class HubModel:
     """Patterns of further files that are downloaded too."""
 
     def cached(self) -> Path | None:
-        """Return the folder of a snapshot that has all files that are needed; None where there is none."""
+        """Return the folder of a snapshot that has all files that are needed, whole; None where there is none."""
         for entry in self._entries():
             for snapshot in _snapshots(entry):
-                if all(_has_content(snapshot / name) for name in self.needs):
+                if all(why_not_whole(snapshot / name) is None for name in self.needs):
                     return snapshot
+        return None
+
+    def damage(self) -> str | None:
+        """Say what is wrong with a needed file that is there: the hub's library takes it for a finished download."""
+        for entry in self._entries():
+            for file in (snapshot / name for snapshot in _snapshots(entry) for name in self.needs):
+                if file.exists() and (problem := why_not_whole(file)) is not None:
+                    return f"{str(file)!r} {problem}"
         return None
 
     def remove(self) -> None:
@@ -135,7 +145,8 @@ def _knock(address: str, seconds: float) -> str | None:
 
     request = urllib.request.Request(address, method="HEAD")  # noqa: S310 - the user's own HF_ENDPOINT
     try:
-        urllib.request.urlopen(request, timeout=seconds).close()  # noqa: S310
+        # An opener of its own: the shared one keeps the proxies that were set when it was first used.
+        urllib.request.build_opener().open(request, timeout=seconds).close()
     except urllib.error.HTTPError as error:
         error.close()
         return f"HTTP status {error.code}" if error.code >= 500 else None
@@ -159,13 +170,6 @@ def _snapshots(entry: Path) -> Iterator[Path]:
         yield from (path for path in sorted((entry / "snapshots").iterdir()) if path.name != main)
     except OSError:
         return
-
-
-def _has_content(path: Path) -> bool:
-    try:
-        return path.stat().st_size > 0
-    except OSError:
-        return False
 
 
 def _absolute(folder: str) -> Path:

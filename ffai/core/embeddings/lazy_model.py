@@ -103,7 +103,7 @@ class LazyModel:
             return
         files = self._source().files
         if isinstance(files, HubModel) and files.cached() is None:
-            self._check_hub(files, None)
+            self._check_hub(files, files.damage())
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """Return one row per text, in order: shape ``(len(texts), dimensions)``; ``texts`` is not empty.
@@ -142,50 +142,55 @@ class LazyModel:
         source = self._source()
         if isinstance(source.files, Path):
             return source.load(source.files)
-        damage = None
-        folder = source.files.cached()
-        if folder is not None:
+        damage = source.files.damage()
+        if (folder := source.files.cached()) is not None:
             try:
                 return source.load(folder)
             except DamagedModelError as error:
-                damage = error
-        self._fetch(source.files, damage)
-        folder = source.files.cached()
-        if folder is None:
-            raise self._unavailable(source.files, f"{hub_address()} does not have all of {source.files.needs}")
-        return source.load(folder)
+                damage = str(error)
+        return self._load_from_hub(source, source.files, damage)
 
-    def _fetch(self, files: HubModel, damage: DamagedModelError | None) -> None:
-        """Download the model's files, in the place of damaged ones if there are any."""
+    def _load_from_hub(self, source: LocalSource, files: HubModel, damage: str | None) -> Encode:
+        """Download the model and load it; for a while after a failure, fail in the same way without trying."""
         if self._failure is not None and (wait := self._failure[0] - time.monotonic()) > 0:
             earlier = self._failure[1]
-            raise ModelUnavailableError(str(earlier), transient=True, retry_after=wait) from earlier
+            raise ModelUnavailableError(
+                str(earlier), transient=earlier.transient, retry_after=wait if earlier.transient else None
+            ) from earlier
         try:
-            self._check_hub(files, damage)
-            self.is_downloading = True
-            logger.info("Downloading %r from %s to %s", files.repo, hub_address(), files.cache)
+            self._fetch(files, damage)
+            if (folder := files.cached()) is None:
+                problem = files.damage() or f"not all of {files.needs} are there"
+                raise self._unavailable(files, f"what {hub_address()} sent is no use: {problem}")
+            return source.load(folder)
+        except ModelUnavailableError as error:
+            self._failure = (time.monotonic() + _PAUSE_SECONDS, error)
+            raise
+
+    def _fetch(self, files: HubModel, damage: str | None) -> None:
+        """Download the model's files, in the place of damaged ones if there are any."""
+        self._check_hub(files, damage)
+        self.is_downloading = True
+        try:
             if damage is not None:
                 logger.warning("The files of %r are damaged and are downloaded again: %s", self._name, damage)
                 files.remove()
+            logger.info("Downloading %r from %s to %s", files.repo, hub_address(), files.cache)
             download(files, force=damage is not None)
-        except ModelUnavailableError as error:
-            if error.transient:
-                self._failure = (time.monotonic() + _PAUSE_SECONDS, error)
-            raise
         except OSError as error:
             raise self._unavailable(files, f"the cache can't be written: {error}") from error
         finally:
             self.is_downloading = False
 
-    def _check_hub(self, files: HubModel, damage: DamagedModelError | None) -> None:
+    def _check_hub(self, files: HubModel, damage: str | None) -> None:
         """Raise unless the hub answers."""
         problem = f"damaged ({damage})" if damage else "not in the cache"
         if is_offline():
-            raise self._unavailable(files, f"it is {problem} and HF_HUB_OFFLINE forbids a download") from damage
+            raise self._unavailable(files, f"it is {problem} and HF_HUB_OFFLINE forbids a download")
         silence = why_silent(hub_address(), PROBE_SECONDS)
         if silence is not None:
             why = f"it is {problem} and {hub_address()} does not answer: {silence}"
-            raise self._unavailable(files, why, transient=True) from damage
+            raise self._unavailable(files, why, transient=True)
 
     def _unavailable(self, files: HubModel, why: str, *, transient: bool = False) -> ModelUnavailableError:
         command = f"python -c \"from ffai import Embeddings; Embeddings('{self._name}').embed('hello')\""

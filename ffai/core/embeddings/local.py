@@ -133,7 +133,8 @@ def download(model: HubModel, *, force: bool) -> None:
             super().__init__(*args, **{**kwargs, "disable": True})
 
     def failed(error: Exception) -> EmbeddingError:
-        status = getattr(getattr(error, "response", None), "status_code", None)
+        answers = (getattr(one, "response", None) for one in (error, error.__cause__))
+        status = next((answer.status_code for answer in answers if answer is not None), None)
         passing = status is None or status == 429 or status >= 500
         return ModelUnavailableError(
             f"The download of {model.repo!r} from {hub_address()} failed: {error}", transient=passing

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ffai._text import clean_text
-from ffai.core.memory.arguments import check_dict, check_scope, check_text
+from ffai.core.arguments import check_dict, check_str
 from ffai.core.memory.jsontext import to_json
 from ffai.core.scope import MemoryScope
+from ffai.errors import ArgumentTypeError
 from ffai.typing import Metadata
 
 
@@ -40,11 +41,10 @@ def new_turn(
     """Make a turn of a question and its answer, with a new id.
 
     Raises:
-        ArgumentTypeError: an argument has a wrong type, or the metadata holds a value that JSON can't; names where.
+        ArgumentTypeError: the scope is none, or the metadata is no dict or holds a value that JSON can't; names where.
     """
-    check_text("prompt", prompt)
-    check_text("response", response)
-    check_scope(scope)
+    if scope is not None and not isinstance(scope, MemoryScope):
+        raise ArgumentTypeError(f"scope must be a MemoryScope, not {type(scope).__name__}: {scope!r:.100}.")
     caller = _metadata_to_json(metadata)
     prompt, response = clean_text(prompt), clean_text(response)
     text = f"{prompt}\n{response}" if response else prompt
@@ -67,7 +67,7 @@ def checked(text: str, turn: Mapping[str, Any], metadata: Metadata | None) -> tu
     Raises:
         ArgumentTypeError: an argument has a wrong type, or holds a value that JSON can't; names where.
     """
-    check_text("text", text)
+    check_str("text", text)
     check_dict("turn", turn)
     return clean_text(text), to_json(turn, "turn"), _metadata_to_json(metadata)
 

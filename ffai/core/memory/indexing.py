@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 MAX_BATCH = 32
 """Turns that are embedded in one call at the most."""
-LONG_CALL = 0.5
+LONG_CALL = 1.0
 """Seconds. A batch that took longer is followed by one of half its size, so that a query never waits much longer."""
 
 Batch = Sequence[tuple[NewTurn, int]]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ffai._text import clean_text
+from ffai.core.arguments import check_dict, check_number, check_search, check_str, check_timestamp
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import sharing
-from ffai.core.memory.arguments import check_query, check_seconds, check_threshold, check_timestamp, check_top_k
 from ffai.core.memory.collection import Collection
+from ffai.core.memory.distinct import search_distinct
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.identity import new_turn, turn_from_elsewhere
 from ffai.core.memory.journal import Durability
@@ -78,10 +80,11 @@ class Memory:
             Its position in the store.
 
         Raises:
+            ArgumentTypeError: it is not a turn, or holds a value that can't be stored.
             EmbeddingError: the embedder gave vectors that can't be used.
             Exception: whatever the embedder raises. Nothing is stored.
         """
-        return self.index_turn_text(turn_text(turn), turn, metadata)
+        return self.index_turn_text(_said(turn), turn, metadata)
 
     def index_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Embed a text now and store a turn beside it; see :meth:`index_turn`."""
@@ -92,7 +95,7 @@ class Memory:
 
     async def aindex_turn(self, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Await :meth:`index_turn`."""
-        return await self.aindex_turn_text(turn_text(turn), turn, metadata)
+        return await self.aindex_turn_text(_said(turn), turn, metadata)
 
     async def aindex_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Await :meth:`index_turn_text`."""
@@ -126,7 +129,10 @@ class Memory:
             ArgumentTypeError: an argument has a wrong type, or the metadata a value that can't be stored.
             ClosedError: the memory was closed.
         """
-        check_timestamp(timestamp)
+        check_str("prompt", prompt)
+        check_str("response", response)
+        if timestamp is not None:
+            check_timestamp("timestamp", timestamp)
         turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, metadata=metadata)
         self._open.accept(turn)
         return turn.turn_id
@@ -134,7 +140,13 @@ class Memory:
     # Recalling
 
     def search(
-        self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float | None = BARRIER
+        self,
+        query: str,
+        top_k: int = 5,
+        threshold: float | None = None,
+        *,
+        wait: float = BARRIER,
+        distinct: bool = False,
     ) -> list[TurnHit]:
         """Find the turns closest in meaning.
 
@@ -143,6 +155,7 @@ class Memory:
             top_k: how many at the most; none for 0 or less.
             threshold: keeps cosines of at least this; ``None`` keeps all.
             wait: seconds to wait, at the most, until turns accepted before this call can be found.
+            distinct: whether turns with the same text in the same scope count once.
 
         Returns:
             Best first; equal scores in the order they were added.
@@ -152,26 +165,37 @@ class Memory:
             EmbeddingError: the embedder gave a vector that can't be used.
             Exception: whatever the embedder raises.
         """
-        _check_search(query, top_k, threshold, wait)
+        check_search(query, top_k, threshold, wait)
         self._collection.wait_for_accepted(wait)
         if top_k <= 0 or not self.count():
             return []
         with self._collection.queries:
-            vector = embed_texts(self.embeddings, [query], self.store.dimensions)[0]
-        return self.store.search(vector, top_k, threshold)
+            vector = embed_texts(self.embeddings, [clean_text(query)], self.store.dimensions)[0]
+        return self._find(vector, top_k, threshold, distinct)
 
     async def asearch(
-        self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float | None = BARRIER
+        self,
+        query: str,
+        top_k: int = 5,
+        threshold: float | None = None,
+        *,
+        wait: float = BARRIER,
+        distinct: bool = False,
     ) -> list[TurnHit]:
         """Await :meth:`search`."""
-        _check_search(query, top_k, threshold, wait)
+        check_search(query, top_k, threshold, wait)
         if self._collection.is_waiting():
             await asyncio.to_thread(self._collection.wait_for_accepted, wait)
         if top_k <= 0 or not self.count():
             return []
         with self._collection.queries:
-            vector = (await self._aembed(self.embeddings, [query]))[0]
-        return await asyncio.to_thread(self.store.search, vector, top_k, threshold)
+            vector = (await self._aembed(self.embeddings, [clean_text(query)]))[0]
+        return await asyncio.to_thread(self._find, vector, top_k, threshold, distinct)
+
+    def _find(self, vector: Vector, top_k: int, threshold: float | None, distinct: bool) -> list[TurnHit]:
+        if distinct:
+            return search_distinct(self.store, vector, top_k, threshold)
+        return self.store.search(vector, top_k, threshold)
 
     async def _aembed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
         if callable(aembed := getattr(embedder, "aembed", None)):
@@ -224,12 +248,12 @@ class Memory:
         Returns:
             What became of the turns. A turn that waits for another try counts as failed.
         """
-        check_seconds("timeout", timeout)
+        _check_timeout(timeout)
         return self._collection.flush(timeout)
 
     async def aflush(self, timeout: float | None = None) -> FlushResult:
         """Await :meth:`flush`."""
-        check_seconds("timeout", timeout)
+        _check_timeout(timeout)
         return await asyncio.to_thread(self.flush, timeout)
 
     def close(self, timeout: float | None = 5.0) -> FlushResult:
@@ -243,14 +267,14 @@ class Memory:
         Returns:
             What became of the turns.
         """
-        check_seconds("timeout", timeout)
+        _check_timeout(timeout)
         if sharing.release(self._collection):
             return self._collection.close(timeout)
         return self._collection.flush(timeout)
 
     async def aclose(self, timeout: float | None = 5.0) -> FlushResult:
         """Await :meth:`close`."""
-        check_seconds("timeout", timeout)
+        _check_timeout(timeout)
         return await asyncio.to_thread(self.close, timeout)
 
     def persist_to(self, folder: str | Path, name: str = "ffai_turns", *, durability: Durability = "process") -> None:
@@ -264,7 +288,7 @@ class Memory:
             name: what the files are called.
             durability: ``"process"`` keeps accepted turns however the process ends; ``"power"`` also in a power cut.
         """
-        place, own = Place(Path(folder), name), self._collection
+        place, own = Place.at(folder, name), self._collection
         shared = sharing.acquire(place, lambda: open_collection(own.embedder, place, own.store, durability=durability))
         if shared.store is not own.store:
             shared.adopt(own.store)
@@ -278,8 +302,14 @@ class Memory:
         return self._collection
 
 
-def _check_search(query: object, top_k: object, threshold: object, wait: object) -> None:
-    check_query(query)
-    check_top_k(top_k)
-    check_threshold(threshold)
-    check_seconds("wait", wait)
+def _said(turn: dict[str, Any]) -> str:
+    check_dict("turn", turn)
+    content = turn.get("content")
+    if not isinstance(content, (str, list, tuple, Mapping)):
+        raise ArgumentTypeError(f"turn must have a content of text or message parts, not {content!r:.100}.")
+    return turn_text(turn)
+
+
+def _check_timeout(timeout: float | None) -> None:
+    if timeout is not None:
+        check_number("timeout", timeout, least=0.0)

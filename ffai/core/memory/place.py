@@ -21,6 +21,11 @@ class Place:
     folder: Path
     name: str
 
+    @classmethod
+    def at(cls, folder: str | os.PathLike[str], name: str) -> Place:
+        """Take a folder as it is written; a relative one stays where it is when the program changes its folder."""
+        return cls(Path(folder).expanduser().resolve(), name)
+
     @property
     def file(self) -> Path:
         """The memory file: every indexed turn, as of the last time it was written."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.place import Place
 
 _lock = threading.Lock()
-_open: dict[tuple[Path, str], tuple[Collection, int]] = {}
+_open: dict[Place, tuple[Collection, int]] = {}
 
 
 def acquire(place: Place, open_it: Callable[[], Collection]) -> Collection:
@@ -20,10 +19,9 @@ def acquire(place: Place, open_it: Callable[[], Collection]) -> Collection:
         place: the files.
         open_it: opens the collection; called where no one has it open.
     """
-    key = (place.folder.resolve(), place.name)
     with _lock:
-        collection, users = _open.get(key) or (open_it(), 0)
-        _open[key] = (collection, users + 1)
+        collection, users = _open.get(place) or (open_it(), 0)
+        _open[place] = (collection, users + 1)
         return collection
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffai.core.memory.arguments import check_threshold, check_top_k
+from ffai.core.arguments import check_number, check_whole
 from ffai.core.memory.hit import Entry, TurnHit
 from ffai.core.memory.identity import checked
 from ffai.core.memory.vectors import VectorBlocks
@@ -164,8 +164,9 @@ class TurnVectorStore:
             ArgumentTypeError: ``top_k`` is not an int, or ``threshold`` is not a number.
             InvalidArgumentError: ``threshold`` is NaN.
         """
-        check_top_k(top_k)
-        check_threshold(threshold)
+        check_whole("top_k", top_k)
+        if threshold is not None:
+            check_number("threshold", threshold)
         query = as_vector(query_embedding)
         table, count, rows = self._snapshot()
         if top_k <= 0 or not count or table.vectors is None:

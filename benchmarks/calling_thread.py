@@ -1,0 +1,68 @@
+"""What the calling thread pays for persistent memory: a call with it on, over the same call with it off."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.figures import Figure, latencies, quantile
+from ffai import FFAI, Memory
+from ffai.testing import FakeClient
+
+CALLS = 1000
+PROMPT = "How do I " + "migrate the table " * 20
+REPLY = "You lock the table first. " * 15
+
+
+class Idle:
+    """An embedder that costs nothing."""
+
+    model, dimensions = "benchmark/idle", 384
+
+    def embed(self, texts: list[str]) -> np.ndarray:
+        return np.ones((len(texts), self.dimensions), dtype=np.float32)
+
+
+class Sleeping(Idle):
+    """An embedder that waits for a network."""
+
+    def embed(self, texts: list[str]) -> np.ndarray:
+        time.sleep(0.05)
+        return super().embed(texts)
+
+
+class Tokenising(Idle):
+    """An embedder that keeps Python busy."""
+
+    def embed(self, texts: list[str]) -> np.ndarray:
+        for text in texts:
+            for word in text.split():
+                hashlib.sha256(word.encode()).digest()
+        return super().embed(texts)
+
+
+def figures() -> Iterator[Figure]:
+    """Measure both sides for each embedder, in one process, one after the other."""
+    for embedder in (Idle(), Sleeping(), Tokenising()):
+        name = type(embedder).__name__.lower()
+        off = _latencies(FFAI(FakeClient([REPLY] * CALLS)))
+        with tempfile.TemporaryDirectory() as folder:
+            on = FFAI(
+                FakeClient([REPLY] * CALLS),
+                memory=Memory(embedder),
+                memory_persist=True,
+                config={"memory": {"persist_dir": folder}},
+            )
+            with_memory = _latencies(on)
+            on.close(timeout=None)
+        for share, label, target in ((0.5, "median", 100.0), (0.99, "p99", 1000.0)):
+            extra = quantile(with_memory, share) - quantile(off, share)
+            yield Figure(f"calling thread, {name} embedder, {label} of {CALLS} turns", extra, "µs", target)
+
+
+def _latencies(ffai: FFAI) -> list[float]:
+    return latencies(lambda number: ffai.generate_response(PROMPT, prompt_name=f"turn {number}"), CALLS)

@@ -1,0 +1,129 @@
+"""Arguments that are refused by name, at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+from ffai.errors import ArgumentTypeError, InvalidArgumentError
+
+_EARLIEST, _LATEST = -62_135_596_800.0, 253_402_300_800.0
+"""The years 1 to 9999, in seconds since the epoch: what a calendar date can say."""
+
+
+def check_whole(name: str, value: Any, *, least: int | None = None) -> int:
+    """Return a whole number.
+
+    Raises:
+        ArgumentTypeError: it is not one; ``True`` and ``3.0`` are not.
+        InvalidArgumentError: it is below ``least``.
+
+    Example:
+        >>> check_whole("top_k", 5, least=0)
+        5
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ArgumentTypeError(f"{name} must be a whole number, not {value!r}.")
+    if least is not None and value < least:
+        raise InvalidArgumentError(f"{name} must be at least {least}, not {value!r}.")
+    return int(value)
+
+
+def check_number(name: str, value: Any, *, least: float | None = None) -> float:
+    """Return a number that is not NaN; infinity is one.
+
+    Raises:
+        ArgumentTypeError: it is not a number; ``True`` is not.
+        InvalidArgumentError: it is NaN, or below ``least``.
+
+    Example:
+        >>> check_number("wait", 2)
+        2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ArgumentTypeError(f"{name} must be a number, not {value!r}.")
+    number = float(value)
+    if math.isnan(number) or (least is not None and number < least):
+        limit = "" if least is None else f" of at least {least:g}"
+        raise InvalidArgumentError(f"{name} must be a number{limit}, not {value!r}.")
+    return number
+
+
+def check_str(name: str, value: Any) -> None:
+    """Refuse what is not text.
+
+    Example:
+        >>> check_str("prompt", 5)
+        Traceback (most recent call last):
+        ffai.errors.ArgumentTypeError: prompt must be text, not int: 5.
+    """
+    if not isinstance(value, str):
+        raise ArgumentTypeError(f"{name} must be text, not {type(value).__name__}: {value!r:.100}.")
+
+
+def check_dict(name: str, value: Any) -> None:
+    """Refuse what is not a dict.
+
+    Example:
+        >>> check_dict("turn", [])
+        Traceback (most recent call last):
+        ffai.errors.ArgumentTypeError: turn must be a dict, not list: [].
+    """
+    if not isinstance(value, Mapping):
+        raise ArgumentTypeError(f"{name} must be a dict, not {type(value).__name__}: {value!r:.100}.")
+
+
+def check_text(name: str, value: Any) -> str:
+    """Return a text that is not blank.
+
+    Raises:
+        ArgumentTypeError: it is not text.
+        InvalidArgumentError: it is empty, or only blanks.
+
+    Example:
+        >>> check_text("query", "the database issue")
+        'the database issue'
+    """
+    check_str(name, value)
+    if not value or value.isspace():
+        raise InvalidArgumentError(f"{name} is blank: {value!r}.")
+    text: str = value
+    return text
+
+
+def check_timestamp(name: str, value: Any) -> float:
+    """Return seconds since the epoch that a calendar date can say.
+
+    Raises:
+        ArgumentTypeError: it is not a number.
+        InvalidArgumentError: it is not within the years 1 to 9999.
+
+    Example:
+        >>> check_timestamp("timestamp", 0)
+        0.0
+    """
+    seconds = value if type(value) is float else check_number(name, value)
+    if not _EARLIEST <= seconds < _LATEST:
+        raise InvalidArgumentError(f"{name} must be seconds since 1970 within the years 1 to 9999, not {value!r}.")
+    return seconds
+
+
+def check_search(query: Any, top_k: Any, threshold: Any, wait: Any) -> None:
+    """Check what a search is asked, the same wherever it is asked.
+
+    Raises:
+        ArgumentTypeError: an argument has a wrong type; names it.
+        InvalidArgumentError: the query is blank, ``threshold`` is NaN, or ``wait`` is negative or NaN.
+
+    Example:
+        >>> check_search(" ", 5, None, 2.0)
+        Traceback (most recent call last):
+        ffai.errors.InvalidArgumentError: query is blank: ' '.
+    """
+    check_text("query", query)
+    check_whole("top_k", top_k)
+    if threshold is not None:
+        check_number("threshold", threshold)
+    check_number("wait", wait, least=0.0)

@@ -1,0 +1,66 @@
+"""Writing histories to Parquet files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ffai._atomic import replace_file
+from ffai.core.arguments import check_text
+from ffai.errors import InvalidArgumentError, StoreError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+logger = logging.getLogger(__name__)
+
+
+class HistoryExporter:
+    """Writes frames as ``<folder>/<name>_<history>.parquet``; an outage is logged, and told by the result.
+
+    Args:
+        folder: made when the first file is written; ``None`` writes nothing.
+        name: how the names of the files start; ``None`` writes nothing.
+
+    Raises:
+        InvalidArgumentError: the name is blank, or names a folder.
+
+    Example:
+        >>> HistoryExporter(None, None).write({})
+        False
+    """
+
+    def __init__(self, folder: str | Path | None, name: str | None) -> None:
+        if name is not None and set(check_text("persist_name", name)) & set("/\\\0"):
+            raise InvalidArgumentError(f"persist_name is the start of a file's name and can't hold {name!r}.")
+        self._folder, self._name = None if folder is None else Path(folder), name
+
+    def write(self, histories: Mapping[str, Callable[[], pl.DataFrame]]) -> bool:
+        """Write each history that has rows, each file whole or not at all.
+
+        Args:
+            histories: a history's name to what makes its frame.
+
+        Returns:
+            Whether all are written.
+        """
+        if self._folder is None or self._name is None:
+            logger.warning("Histories are not written: persist_dir is %r, persist_name %r", self._folder, self._name)
+            return False
+        start = self._folder / self._name
+        written = [self._write(start.with_name(f"{start.name}_{key}.parquet"), make) for key, make in histories.items()]
+        return all(written)
+
+    def _write(self, path: Path, make: Callable[[], pl.DataFrame]) -> bool:
+        from polars.exceptions import PolarsError
+
+        try:
+            frame = make()
+            if not frame.is_empty():
+                replace_file(path, frame.write_parquet)
+        except (OSError, PolarsError, StoreError):
+            logger.exception("History not written to %r", str(path))
+            return False
+        return True

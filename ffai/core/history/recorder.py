@@ -1,0 +1,264 @@
+"""The write side of the histories: each call is recorded once, in all of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, get_args
+from weakref import WeakSet
+
+from ffai.core.arguments import check_timestamp, check_whole
+from ffai.core.history.clean import clean_response, clean_text
+from ffai.core.history.interaction import Interaction
+from ffai.core.history.log import InteractionLog
+from ffai.core.history.ordered import OrderedPromptHistory
+from ffai.core.history.permanent import PermanentHistory
+from ffai.core.history.records import Records, clean_record, raw_record
+from ffai.core.turn import plain_copy, text_of
+from ffai.errors import ArgumentTypeError, InvalidArgumentError
+from ffai.typing import Metadata, Prompt, Status
+
+_STATUSES = frozenset(get_args(Status))
+
+
+class TurnSink(Protocol):
+    """Where turns are handed over to be remembered."""
+
+    def remember(
+        self,
+        prompt: str,
+        response: str,
+        *,
+        scope: Any = None,
+        timestamp: float | None = None,
+        metadata: Metadata | None = None,
+    ) -> str:
+        """Take a turn, without waiting for its embedding, and return its id. An outage raises nothing."""
+        ...
+
+
+class HistoryRecorder:
+    """Owns the four histories and writes each call to all of them at once.
+
+    Args:
+        memory: what remembers the successes; ``None`` remembers nothing.
+        max_turns: calls kept, each with its question and answer; the oldest goes first. ``None`` keeps all.
+
+    Example:
+        >>> recorder = HistoryRecorder()
+        >>> call = recorder.record("Capital of France?", "Paris", "some-model", prompt_name="capital")
+        >>> recorder.latest_response("capital"), len(recorder.raw), len(recorder.permanent)
+        ('Paris', 1, 2)
+    """
+
+    def __init__(self, *, memory: TurnSink | None = None, max_turns: int | None = None) -> None:
+        turns = None if max_turns is None else 2 * check_whole("max_turns", max_turns, least=1)
+        self._turn = threading.RLock()  # held while a call is recorded, and while the journal is waited for
+        self._lock = threading.RLock()  # held while histories change, and never while anything is waited for
+        self._log = InteractionLog(max_turns=max_turns, lock=self._lock)
+        self._memory = memory
+        self._skipped: Counter[str] = Counter()
+        self.permanent = PermanentHistory(max_turns=turns, lock=self._lock)
+        """Everything that was said, turn by turn."""
+        self.ordered = OrderedPromptHistory(self._log)
+        """The calls by number and by name, with cleaned responses."""
+        self.raw = Records(self._log, raw_record)
+        """The calls as dicts, with what came back."""
+        self.clean = Records(self._log, clean_record)
+        """The calls as dicts, with cleaned responses."""
+        _recorders.add(self)
+
+    @property
+    def memory(self) -> TurnSink | None:
+        """What remembers the successes."""
+        return self._memory
+
+    @property
+    def log(self) -> InteractionLog:
+        """The calls that the raw, clean and ordered histories show."""
+        return self._log
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """How many calls were recorded and not handed to memory, by reason.
+
+        The reasons: ``failed``, ``skipped``, ``aborted`` (how the call ended), ``tool_calls_only``, ``empty_reply``.
+        """
+        with self._lock:
+            return dict(self._skipped)
+
+    def latest_response(self, name: str) -> str | None:
+        """Return the cleaned text of the newest success with a name: what ``{{name.response}}`` stands for.
+
+        Returns:
+            ``""`` where that success had no text; ``None`` where no call with that name succeeded.
+        """
+        call = self._log.answered(name)
+        return None if call is None else clean_text(call.clean_response)
+
+    def response_names(self) -> list[str]:
+        """Return the names that ``latest_response`` knows."""
+        return self._log.answered_names()
+
+    def record(
+        self,
+        prompt: Prompt,
+        response: Prompt | None,
+        model: str,
+        prompt_name: str | None = None,
+        history: Sequence[str] | None = None,
+        status: Status = "success",
+        resolved_prompt: Prompt | None = None,
+        usage: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        error: str | None = None,
+        cost_usd: float | None = None,
+        duration_ms: float | None = None,
+        tool_calls: Iterable[Any] = (),
+        expects_json: bool = False,
+        scope: Any = None,
+        timestamp: float | None = None,
+    ) -> Interaction:
+        """Record a call in the four histories; hand a success that has text to memory.
+
+        Two calls recorded at once follow each other in every history and in memory, in the same order.
+
+        Args:
+            prompt: as it was given, with its references in braces; text or message parts.
+            response: what came back, unaltered; ``None`` where nothing did.
+            model: the model that answered.
+            prompt_name: what the prompt is found under.
+            history: names of the prompts that were put in front of this one.
+            status: how the call ended.
+            resolved_prompt: the prompt with its references resolved, without injected history or recalled context;
+                ``None`` where it is ``prompt``.
+            usage: what the client told about tokens.
+            metadata: what the caller attaches; ``None`` is ``{"prompt_name": …}``, or ``{}`` without a name.
+            error: why the call failed.
+            cost_usd: ``None`` where it is unknown.
+            duration_ms: how long the call took.
+            tool_calls: the tools the model asked for.
+            expects_json: JSON was asked for, so the cleaned response is the value it stands for.
+            scope: whose turn it is; passed on to memory.
+            timestamp: seconds since the epoch; ``None`` is now.
+
+        Raises:
+            ArgumentTypeError: an argument has a wrong type. Nothing is recorded.
+            InvalidArgumentError: an argument has a wrong value. Nothing is recorded.
+        """
+        _check(prompt, response, status, prompt_name, history, metadata)
+        said = prompt if resolved_prompt is None else resolved_prompt
+        text = None if response is None else text_of(response)
+        tools = tuple(tool_calls)
+        attached = _attached(metadata, prompt_name)
+        given = None if timestamp is None else check_timestamp("timestamp", timestamp)
+        cleaned = clean_response(text, expects_json=expects_json)
+        reason = _why_not_remembered(status, text, tools)
+        with self._turn:
+            now = time.time() if given is None else given
+            turn_id = None
+            if self._memory is not None and reason is None and text is not None:
+                turn_id = self._memory.remember(
+                    text_of(said), text, scope=scope, timestamp=now, metadata=plain_copy(attached)
+                )
+            with self._lock:
+                if self._memory is not None and reason is not None:
+                    self._skipped[reason] += 1
+                if status != "skipped":
+                    self.permanent.add_turn_user(said, attached, timestamp=now)
+                if not _is_blank(text):
+                    self.permanent.add_turn_assistant(text or "", attached, timestamp=now)
+                return self._log.add(
+                    lambda number: Interaction(
+                        sequence_number=number,
+                        prompt=text_of(prompt),
+                        response=text,
+                        clean_response=cleaned,
+                        model=model,
+                        timestamp=now,
+                        prompt_name=prompt_name,
+                        resolved_prompt=None if resolved_prompt is None else text_of(resolved_prompt),
+                        history=None if history is None else tuple(history),
+                        status=status,
+                        error=error,
+                        usage=usage,
+                        cost_usd=cost_usd,
+                        duration_ms=duration_ms,
+                        tool_calls=tools,
+                        turn_id=turn_id,
+                        metadata=attached,
+                    )
+                )
+
+    def _hold(self) -> None:
+        self._lock.acquire()
+
+    def _release(self) -> None:
+        self._lock.release()
+
+    def _release_in_child(self) -> None:
+        self._turn = threading.RLock()  # the thread that held it does not exist here
+        self._lock.release()
+
+
+def _check(prompt: Any, response: Any, status: Any, prompt_name: Any, history: Any, metadata: Any) -> None:
+    if not isinstance(prompt, (str, list, tuple)):
+        raise ArgumentTypeError(f"prompt must be text or a list of message parts, not {type(prompt).__name__}.")
+    if response is not None and not isinstance(response, (str, list, tuple)):
+        raise ArgumentTypeError(f"response must be text, message parts or None, not {type(response).__name__}.")
+    if status not in _STATUSES:
+        raise InvalidArgumentError(f"status must be one of {sorted(_STATUSES)}, not {status!r}.")
+    if prompt_name is not None and not isinstance(prompt_name, str):
+        raise ArgumentTypeError(f"prompt_name must be text, not {prompt_name!r}.")
+    if history is not None and (isinstance(history, str) or not isinstance(history, Sequence)):
+        raise ArgumentTypeError(f"history must be a list of prompt names, not {history!r}.")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise ArgumentTypeError(f"metadata must be a dict, not {metadata!r}.")
+
+
+def _attached(metadata: Mapping[str, Any] | None, prompt_name: str | None) -> Metadata:
+    if metadata is None:
+        return {"prompt_name": prompt_name} if prompt_name else {}
+    copied: Metadata = plain_copy(dict(metadata))
+    return copied
+
+
+def _why_not_remembered(status: Status, text: str | None, tool_calls: tuple[Any, ...]) -> str | None:
+    if status != "success":
+        return status
+    if not _is_blank(text):
+        return None
+    return "tool_calls_only" if tool_calls else "empty_reply"
+
+
+def _is_blank(text: str | None) -> bool:
+    return not text or text.isspace()
+
+
+_recorders: WeakSet[HistoryRecorder] = WeakSet()
+_held: list[HistoryRecorder] = []
+
+
+def _before_fork() -> None:
+    """Let no thread be inside a history while the process forks: the child would find it half written."""
+    _held.extend(_recorders)
+    for recorder in _held:
+        recorder._hold()
+
+
+def _after_fork_in_parent() -> None:
+    while _held:
+        _held.pop()._release()
+
+
+def _after_fork_in_child() -> None:
+    while _held:
+        _held.pop()._release_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -1,0 +1,57 @@
+"""Every public method that embeds, calls a model or waits has an async twin with the same arguments."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from ffai import FFAI, Embeddings, Memory
+from ffai.clients import AsyncLiteLLMClient, FallbackClient, LiteLLMClient, RetryClient
+from ffai.core.history_manager import HistoryManager
+from ffai.testing import FakeClient
+from ffai.workflow import WorkflowEngine
+
+WAITING = {
+    FFAI: {"generate_response", "stream_response", "flush", "close"},
+    WorkflowEngine: {"generate_response", "stream_response"},
+    HistoryManager: {"search", "flush"},
+    Memory: {"index_turn", "index_turn_text", "search", "reindex", "flush", "close"},
+    Embeddings: {"embed", "embed_single", "ensure_available"},
+    FakeClient: {"generate_response", "stream_response"},
+    RetryClient: {"generate_response", "stream_response"},
+    FallbackClient: {"generate_response", "stream_response"},
+}
+AT_ONCE = {
+    FFAI: {"set_client"},
+    Memory: {"count", "clear", "status", "retry_failed", "remember", "persist_to"},
+    Embeddings: {"clear_cache", "cache_stats", "cosine_similarity"},
+}
+"""Methods that only look something up, or write to a disk on this machine."""
+
+
+def public(kind: type) -> dict[str, Any]:
+    return {name: member for name, member in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
+
+
+def parameters(function: Any) -> list[tuple[str, Any, Any]]:
+    return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
+
+
+@pytest.mark.parametrize("kind", WAITING, ids=lambda kind: kind.__name__)
+def test_each_method_that_waits_has_a_twin_with_the_same_arguments(kind: type) -> None:
+    methods = public(kind)
+    for name in WAITING[kind]:
+        assert parameters(methods[f"a{name}"]) == parameters(methods[name]), name
+
+
+@pytest.mark.parametrize("kind", AT_ONCE, ids=lambda kind: kind.__name__)
+def test_no_public_method_is_forgotten_here(kind: type) -> None:
+    twins = {f"a{name}" for name in WAITING[kind]}
+    assert set(public(kind)) == WAITING[kind] | twins | AT_ONCE[kind]
+
+
+@pytest.mark.parametrize("name", ["generate_response", "stream_response"])
+def test_the_async_litellm_client_takes_what_the_sync_one_takes(name: str) -> None:
+    assert parameters(getattr(AsyncLiteLLMClient, name)) == parameters(getattr(LiteLLMClient, name))
