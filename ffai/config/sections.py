@@ -98,7 +98,7 @@ class RetrySettings(Section):
 
     Example:
         >>> RetrySettings(max_attempts=1).retry_on_status_codes
-        (429, 502, 503, 504)
+        (408, 429, 500, 502, 503, 504, 529)
     """
 
     max_attempts: Whole = Field(default=3, ge=1)
@@ -111,7 +111,7 @@ class RetrySettings(Section):
     """What each wait is multiplied by to get the next."""
     exponential_jitter: bool = True
     """Whether waits are varied by chance, so that many clients don't come back together."""
-    retry_on_status_codes: tuple[Annotated[Whole, Field(ge=100, le=599)], ...] = (429, 502, 503, 504)
+    retry_on_status_codes: tuple[Annotated[Whole, Field(ge=100, le=599)], ...] = (408, 429, 500, 502, 503, 504, 529)
     """The HTTP status codes that are worth another try."""
 
     @model_validator(mode="after")
