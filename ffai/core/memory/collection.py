@@ -58,6 +58,7 @@ class Collection:
         self.journal = SteadyJournal(place.journal if place else None, durability)
         self.saver = Saver(place, self.journal) if place else None
         self._changing = threading.RLock()  # between a batch's commit and clear, reindex
+        self._closing = threading.Lock()
         self._progress = threading.Condition()
         self._epoch = 0
         self._indexer = Indexer(self.journal, self.queries)
@@ -225,12 +226,18 @@ class Collection:
 
     def close(self, timeout: float | None) -> FlushResult:
         """Flush within the time, then end the worker; what is not embedded stays in the journal."""
-        if self.closed:
-            return self._last_counts
         deadline = None if timeout is None else time.monotonic() + timeout
-        result = self.flush(timeout)
-        self._last_counts = result
-        self.closed = True
+        if not self._closing.acquire(timeout=-1 if timeout is None else timeout):
+            return self.counts()
+        try:
+            return self._last_counts if self.closed else self._close(deadline)
+        finally:
+            self._closing.release()
+
+    def _close(self, deadline: float | None) -> FlushResult:
+        result = self.flush(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        with self._changing:
+            self._last_counts, self.closed = result, True
         left = None if deadline is None else max(0.05, deadline - time.monotonic())
         if not self._worker.stop(left, self._finish):
             logger.warning("The embedding model is still busy; %d turns were not embedded.", result.pending)
@@ -288,15 +295,19 @@ class Collection:
     def _keep(
         self, embedder: Embedder, epoch: int, batch: Sequence[Arrival], vectors: Sequence[Sequence[Vector]]
     ) -> bool:
-        """Keep the vectors of turns, unless they were cleared or the model was changed meanwhile."""
+        """Keep the vectors of turns, unless they are not wanted any more."""
         for start in range(0, len(batch), SHORT_WRITE):
             some = slice(start, start + SHORT_WRITE)
             with self._changing:
-                if epoch != self._epoch or embedder is not self.embedder:
+                if not self._wants(embedder, epoch):
                     return False
                 turns = [(arrival.new, of_turn) for arrival, of_turn in zip(batch[some], vectors[some], strict=True)]
                 self._take(turns, [arrival.change for arrival in batch[some]])
         self._tell()
+        return self._wants(embedder, epoch)
+
+    def _wants(self, embedder: Embedder, epoch: int) -> bool:
+        """Tell whether turns that were taken then are still wanted; those of a closed one wait for the next start."""
         return epoch == self._epoch and embedder is self.embedder and not self.closed
 
     def _finish(self) -> None:

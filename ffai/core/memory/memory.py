@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from ffai.core.memory.opening import open_collection
 from ffai.core.memory.place import Place
 from ffai.core.memory.status import FlushResult, MemoryStatus
 from ffai.core.memory.turn_store import TurnVectorStore
-from ffai.core.memory.vectorise import check_vectors, embed_texts, embed_turns, texts_and_parts
+from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts, embed_turns, texts_and_parts
 from ffai.core.scope import MemoryScope
 from ffai.core.similarity import Vector
 from ffai.core.turn import turn_text
@@ -52,6 +53,8 @@ class Memory:
         if not callable(getattr(embeddings, "embed", None)):
             raise ArgumentTypeError(f"embeddings must have a method embed(texts), {embeddings!r} has none.")
         self._collection = Collection(embeddings, store if store is not None else TurnVectorStore())
+        self._entering = threading.Lock()  # between a turn that comes in and the end, or the move to files
+        self._closed = self._is_last = False
 
     @property
     def embeddings(self) -> Embedder:
@@ -89,7 +92,9 @@ class Memory:
         """Embed a text now and store a turn beside it; see :meth:`index_turn`."""
         new = turn_from_elsewhere(text, turn, metadata)
         embedder = self.embeddings
-        position = self._open.add(new, embed_turns(embedder, [new.text], self.store.dimensions)[0], embedder)
+        vectors = embed_turns(embedder, [new.text], self.store.dimensions)[0]
+        with self._entering:
+            position = self._open.add(new, vectors, embedder)
         return self.index_turn_text(text, turn, metadata) if position is None else position
 
     async def aindex_turn(self, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
@@ -100,7 +105,9 @@ class Memory:
         """Await :meth:`index_turn_text`."""
         new = turn_from_elsewhere(text, turn, metadata)
         embedder = self.embeddings
-        position = self._open.add(new, await self._aembed(embedder, texts_and_parts(new.text)), embedder)
+        vectors = await self._aembed(embedder, texts_and_parts(new.text))
+        with self._entering:
+            position = self._open.add(new, vectors, embedder)
         return await self.aindex_turn_text(text, turn, metadata) if position is None else position
 
     def remember(
@@ -129,7 +136,8 @@ class Memory:
             ClosedError: the memory was closed.
         """
         turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, metadata=metadata)
-        self._open.accept(turn)
+        with self._entering:
+            self._open.accept(turn)
         return turn.turn_id
 
     # Recalling
@@ -162,7 +170,7 @@ class Memory:
             Exception: whatever the embedder raises.
         """
         check_search(query, top_k, threshold, wait)
-        self._collection.wait_for_accepted(wait)
+        self._collection.wait_for_accepted(_seconds(wait))
         if top_k <= 0 or not self.count():
             return []
         with self._collection.queries:
@@ -181,7 +189,7 @@ class Memory:
         """Await :meth:`search`."""
         check_search(query, top_k, threshold, wait)
         if self._collection.is_waiting():
-            await asyncio.to_thread(self._collection.wait_for_accepted, wait)
+            await asyncio.to_thread(self._collection.wait_for_accepted, _seconds(wait))
         if top_k <= 0 or not self.count():
             return []
         with self._collection.queries:
@@ -194,9 +202,15 @@ class Memory:
         return self.store.search(vector, top_k, threshold)
 
     async def _aembed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
+        vectors: list[Vector] = []
+        for some in calls_for(texts):
+            vectors += await self._aembed_some(embedder, list(some))
+        return vectors
+
+    async def _aembed_some(self, embedder: Embedder, texts: list[str]) -> list[Vector]:
         if callable(aembed := getattr(embedder, "aembed", None)):
-            return check_vectors(embedder, await aembed(list(texts)), len(texts), self.store.dimensions)
-        return await asyncio.to_thread(embed_texts, embedder, list(texts), self.store.dimensions)
+            return check_vectors(embedder, await aembed(texts), len(texts), self.store.dimensions)
+        return await asyncio.to_thread(embed_texts, embedder, texts, self.store.dimensions)
 
     # Looking after it
 
@@ -244,13 +258,11 @@ class Memory:
         Returns:
             What became of the turns. A turn that waits for another try counts as failed.
         """
-        _check_timeout(timeout)
-        return self._collection.flush(timeout)
+        return self._collection.flush(_seconds(timeout))
 
     async def aflush(self, timeout: float | None = None) -> FlushResult:
         """Await :meth:`flush`."""
-        _check_timeout(timeout)
-        return await asyncio.to_thread(self.flush, timeout)
+        return await asyncio.to_thread(self.flush, _seconds(timeout))
 
     def close(self, timeout: float | None = 5.0) -> FlushResult:
         """Flush within the time and end the worker. Turns that were not embedded by then wait for the next start.
@@ -263,15 +275,15 @@ class Memory:
         Returns:
             What became of the turns.
         """
-        _check_timeout(timeout)
-        if sharing.release(self._collection):
-            return self._collection.close(timeout)
-        return self._collection.flush(timeout)
+        seconds = _seconds(timeout)
+        with self._entering:
+            if not self._closed:
+                self._closed, self._is_last = True, sharing.release(self._collection)
+        return self._collection.close(seconds) if self._is_last else self._collection.flush(seconds)
 
     async def aclose(self, timeout: float | None = 5.0) -> FlushResult:
         """Await :meth:`close`."""
-        _check_timeout(timeout)
-        return await asyncio.to_thread(self.close, timeout)
+        return await asyncio.to_thread(self.close, _seconds(timeout))
 
     def persist_to(self, folder: str | Path, name: str = "ffai_turns", *, durability: Durability = "process") -> None:
         """Keep the turns in ``<folder>/<name>.parquet``, and those on their way there in ``<name>.sqlite3``.
@@ -293,11 +305,13 @@ class Memory:
 
     @property
     def _open(self) -> Collection:
-        if self._collection.closed:
+        if self._closed or self._collection.closed:
             raise ClosedError("The memory is closed; turns can't be added to it any more.")
         return self._collection
 
 
-def _check_timeout(timeout: float | None) -> None:
-    if timeout is not None:
-        check_number("timeout", timeout, least=0.0)
+def _seconds(timeout: float | None) -> float | None:
+    """Check a time to wait; one that is longer than a lock can wait is for ever."""
+    if timeout is None or check_number("timeout", timeout, least=0.0) > threading.TIMEOUT_MAX:
+        return None
+    return timeout

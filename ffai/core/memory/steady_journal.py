@@ -122,3 +122,4 @@ class SteadyJournal:
             self.active.close()
             if self._file is not None and self._file is not self.active:
                 self._file.close()
+            self.active = Journal(IN_MEMORY)  # one who still looks finds nothing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from ffai.core.memory.parts import parts_of
 from ffai.core.similarity import Vector, as_vector, unit
 from ffai.errors import BadVectorError, EmbeddingError
 
+TEXTS_A_CALL = 32
+"""Texts that are embedded in one call at the most."""
 SHORT = 200
 """A text of at most so many characters is never refused for its length."""
 
@@ -46,7 +48,7 @@ def check_vectors(embedder: Embedder, rows: Any, expected: int, dimensions: int 
 
 
 def embed_turns(embedder: Embedder, texts: Sequence[str], dimensions: int | None = None) -> list[list[Vector]]:
-    """Embed the texts of turns, long ones in parts too, in one call.
+    """Embed the texts of turns, long ones in parts too.
 
     Returns:
         For each text its own vector, then those of its parts.
@@ -55,8 +57,17 @@ def embed_turns(embedder: Embedder, texts: Sequence[str], dimensions: int | None
         As :func:`embed_texts`.
     """
     wanted = [texts_and_parts(text) for text in texts]
-    vectors = iter(embed_texts(embedder, [text for group in wanted for text in group], dimensions))
-    return [[next(vectors) for _ in group] for group in wanted]
+    vectors: list[Vector] = []
+    for some in calls_for([text for group in wanted for text in group]):
+        vectors += embed_texts(embedder, some, vectors[0].size if vectors else dimensions)
+    each = iter(vectors)
+    return [[next(each) for _ in group] for group in wanted]
+
+
+def calls_for(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the texts of one call each, so that no call is larger than an embedder takes, or holds up a query long."""
+    for start in range(0, len(texts), TEXTS_A_CALL):
+        yield texts[start : start + TEXTS_A_CALL]
 
 
 def texts_and_parts(text: str) -> list[str]:
