@@ -127,12 +127,12 @@ class ClientTypeSettings(Section):
     """One entry of ``clients.client_types``: a chat model under a name of your own.
 
     Example:
-        >>> ClientTypeSettings(provider_prefix="mistral/", default_model="mistral-small-latest").model
+        >>> ClientTypeSettings(provider_prefix="mistral", default_model="mistral-small-latest").model
         'mistral/mistral-small-latest'
     """
 
     provider_prefix: str = ""
-    """What LiteLLM wants before the model's name, such as `mistral/`."""
+    """The provider, as LiteLLM names it, such as `mistral/`; empty where the model's name begins with it."""
     default_model: str = ""
     """The model's name at its provider."""
     api_key_env: str = ""
@@ -140,13 +140,14 @@ class ClientTypeSettings(Section):
     api_base: str = ""
     """The address of the server; empty takes the provider's own."""
     fallbacks: tuple[str, ...] = ()
-    """Models to try, in order, when this one fails."""
+    """What to try, in order, when this one fails: models, or names of other entries, each with its own key."""
 
     @property
     def model(self) -> str:
         """The name that LiteLLM knows the model by."""
-        prefix = self.provider_prefix
-        return self.default_model if self.default_model.startswith(prefix) else prefix + self.default_model
+        provider = self.provider_prefix.removesuffix("/")
+        named = not provider or self.default_model.startswith(f"{provider}/")
+        return self.default_model if named else f"{provider}/{self.default_model}"
 
 
 class ClientSettings(Section):
