@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ffai.errors import ArgumentTypeError, ConfigError
+from ffai.errors import ArgumentTypeError
 from ffai.typing import Prompt
 
 if TYPE_CHECKING:
@@ -90,37 +90,6 @@ class FFAI:
             auto_persist=auto_persist,
         )
         self._workflow = WorkflowEngine(client, recorder)
-
-    @classmethod
-    def from_config(
-        cls,
-        client_name: str | None = None,
-        *,
-        config: Config | Mapping[str, Any] | str | os.PathLike[str] | None = None,
-        asynchronous: bool = False,
-        **keywords: Any,
-    ) -> FFAI:
-        """Make an ``FFAI`` with a client that the configuration describes.
-
-        Args:
-            client_name: an entry of ``clients.client_types``; ``None`` takes ``clients.default_client``.
-            config: as for the constructor. Sections ``retry`` and ``model_defaults`` are applied to the client.
-            asynchronous: whether the client is for an event loop.
-            keywords: the other keywords of the constructor.
-
-        Raises:
-            ConfigError: there is no such entry.
-            InvalidArgumentError: the variable that an entry names for its key is not set.
-
-        Example:
-            >>> settings = {"clients": {"client_types": {"small": {"default_model": "mistral/mistral-small-latest"}}}}
-            >>> FFAI.from_config("small", config=settings).client.model
-            'mistral-small-latest'
-        """
-        from ffai.config import Config
-
-        loaded = Config.load(config)
-        return cls(_configured_client(loaded, client_name, asynchronous=asynchronous), config=loaded, **keywords)
 
     # Parts
 
@@ -261,26 +230,6 @@ class FFAI:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
-
-
-def _configured_client(config: Config, name: str | None, *, asynchronous: bool) -> Any:
-    """Build the client that an entry of the configuration describes."""
-    from ffai.clients import build_client
-
-    chosen = name or config.clients.default_client
-    entry = config.clients.client_types.get(chosen or "")
-    if entry is None:
-        known = ", ".join(sorted(config.clients.client_types)) or "none"
-        raise ConfigError("clients", "client_types", f"has no {chosen!r}. Known: {known}.")
-    return build_client(
-        entry.model,
-        api_key_env=entry.api_key_env,
-        api_base=entry.api_base,
-        fallbacks=entry.fallbacks,
-        retry=config.retry.model_dump(),
-        asynchronous=asynchronous,
-        **config.model_defaults.arguments(entry.model),
-    )
 
 
 def _given(memory: Memory, settings: MemorySettings, persist: bool) -> Memory:

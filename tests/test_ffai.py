@@ -11,8 +11,7 @@ import pytest
 
 from ffai import FFAI, Memory, ResponseOptions
 from ffai.chat.reply import ChatReply, TokenUsage, ToolCall
-from ffai.clients import AsyncLiteLLMClient
-from ffai.errors import ArgumentTypeError, ClosedError, ConfigError, InvalidArgumentError, UnknownReferenceError
+from ffai.errors import ArgumentTypeError, ClosedError, InvalidArgumentError, UnknownReferenceError
 from ffai.testing import FakeClient, FakeEmbedder
 
 
@@ -338,27 +337,6 @@ def test_set_client_goes_on_with_another_client_and_the_same_histories() -> None
 
     assert ffai.client is other
     assert other.calls[-1].prompt == "River of Paris?"
-
-
-# A client from the configuration
-
-
-def test_a_client_of_the_configuration_is_built_with_its_settings() -> None:
-    settings = {
-        "clients": {"default_client": "small", "client_types": {"small": {"default_model": "mistral/small"}}},
-        "model_defaults": {"models": {"mistral/small": {"temperature": 0.5}}},
-        "retry": {"max_attempts": 1},
-    }
-
-    assert FFAI.from_config(config=settings).client.model_string == "mistral/small"
-    assert isinstance(FFAI.from_config("small", config=settings, asynchronous=True).client, AsyncLiteLLMClient)
-
-
-def test_a_client_that_the_configuration_does_not_have_is_named_with_those_it_has() -> None:
-    settings = {"clients": {"client_types": {"small": {"default_model": "mistral/small"}}}}
-
-    with pytest.raises(ConfigError, match=r"'large'.*small"):
-        FFAI.from_config("large", config=settings)
 
 
 # Results
