@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,16 @@ def figures(sizes: tuple[int, ...] = (100_000, 1_000_000)) -> Iterator[Figure]:
         queries = clustered(random, QUERIES)
         ours, theirs = [], []
         for query in queries:
-            found: list[list[int]] = []
-            ours += latencies(lambda _, q=query: found.append([hit.turn_index for hit in store.search(q, TOP_K)]), 2)[
-                :1
-            ]
-            theirs += latencies(lambda _, q=query: found.append(numpy_top(rows, q)), 2)[:1]
-            assert found[0] == found[-1], "the two found different rows"
+            ours.append(_timed(store.search, query, TOP_K))
+            theirs.append(_timed(numpy_top, rows, query))
+            found = [hit.turn_index for hit in store.search(query, TOP_K)]
+            assert found == numpy_top(rows, query), "the two found different rows"
         ratio = quantile(sorted(ours), 0.5) / quantile(sorted(theirs), 0.5)
         yield Figure(f"exact search of {size:,} turns, top {TOP_K}, over a NumPy product", ratio, "x", 0.25)
+
+
+def _timed(call: Callable[..., object], *arguments: object) -> float:
+    return latencies(lambda _: call(*arguments), 1)[0]
 
 
 def clustered(random: np.random.Generator, count: int) -> NDArray[np.float32]:
