@@ -23,6 +23,8 @@ LONG_CALL = 1.0
 
 Batch = Sequence[tuple[NewTurn, int]]
 """Turns, each with how often it was tried."""
+Size = Callable[[], int | None]
+"""Tells how many numbers a vector must have; ``None`` while any will do."""
 Keep = Callable[[Sequence[NewTurn], Sequence[Sequence[Vector]]], bool]
 """Keeps the vectors of turns; ``False`` where they are not wanted any more."""
 
@@ -39,12 +41,12 @@ class Indexer:
         self._journal, self._queries = journal, queries
         self._size = MAX_BATCH
 
-    def index_some(self, embedder: Embedder, dimensions: int | None, keep: Keep) -> bool:
+    def index_some(self, embedder: Embedder, size: Size, keep: Keep) -> bool:
         """Embed one batch of the turns that are due.
 
         Args:
             embedder: makes the vectors.
-            dimensions: the size they must have; ``None`` for any.
+            size: tells how many numbers each must have; ``None`` for any.
             keep: keeps what was embedded.
 
         Returns:
@@ -53,7 +55,7 @@ class Indexer:
         if isinstance(embedder, AbsentEmbedder) or not (batch := self._due(self._size)):
             return False
         started = time.monotonic()
-        self._index(batch, embedder, dimensions, keep)
+        self._index(batch, embedder, size, keep)
         self._fit(time.monotonic() - started)
         return bool(self._due(1))
 
@@ -66,57 +68,52 @@ class Indexer:
         elif seconds < LONG_CALL / 2:
             self._size = min(MAX_BATCH, self._size * 2)
 
-    def _index(self, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep) -> bool:
+    def _index(self, batch: Batch, embedder: Embedder, size: Size, keep: Keep) -> bool:
         """Embed turns in one call; tells whether they, and the next ones, are still wanted."""
         self._queries.let_pass()
         turns = [turn for turn, _ in batch]
         try:
-            vectors = embed_turns(embedder, [turn.text for turn in turns], dimensions)
-        except Exception as error:  # noqa: BLE001 - an embedder raises what it likes
-            return self._after(error, batch, embedder, dimensions, keep)
+            vectors = embed_turns(embedder, [turn.text for turn in turns], size())
+        except BaseException as error:  # noqa: BLE001 - a library in Rust panics with one
+            return self._after(error, batch, embedder, size, keep)
         return keep(turns, vectors)
 
-    def _after(self, error: Exception, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep) -> bool:
+    def _after(self, error: BaseException, batch: Batch, embedder: Embedder, size: Size, keep: Keep) -> bool:
         if not keep((), ()):
             return False
-        if is_transient(error):
-            self._postpone(error, batch)
-        elif concerns_every_text(error):
-            self._give_up(error, batch)
-        elif len(batch) == 1:
-            return self._index_piecewise(error, batch, embedder, dimensions, keep)
-        else:
-            half = len(batch) // 2
-            return all(self._index(part, embedder, dimensions, keep) for part in (batch[:half], batch[half:]))
-        return True
+        left = self._postpone(error, batch) if is_transient(error) else batch
+        if not left or concerns_every_text(error):
+            self._give_up(error, left)
+            return True
+        if len(left) == 1:
+            return self._index_piecewise(error, left, embedder, size, keep)
+        half = len(left) // 2
+        return all(self._index(part, embedder, size, keep) for part in (left[:half], left[half:]))
 
-    def _index_piecewise(
-        self, error: Exception, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep
-    ) -> bool:
+    def _index_piecewise(self, error: BaseException, batch: Batch, embedder: Embedder, size: Size, keep: Keep) -> bool:
         """Embed a turn that is refused in pieces, if it can be its length that is refused."""
         turn = batch[0][0]
         if len(turn.text) <= SHORT:
             self._give_up(error, batch)
             return True
         try:
-            vectors = embed_piecewise(embedder, turn.text, dimensions)
-        except Exception as again:  # noqa: BLE001 - an embedder raises what it likes
-            (self._postpone if is_transient(again) else self._give_up)(again, batch)
+            vectors = embed_piecewise(embedder, turn.text, size())
+        except BaseException as again:  # noqa: BLE001 - a library in Rust panics with one
+            self._give_up(again, self._postpone(again, batch) if is_transient(again) else batch)
             return True
         return keep([turn], [vectors])
 
-    def _postpone(self, error: Exception, batch: Batch) -> None:
-        """Try turns again later; give up those that were tried often enough."""
-        self._give_up(error, [(turn, tries) for turn, tries in batch if tries + 1 >= MAX_TRIES])
+    def _postpone(self, error: BaseException, batch: Batch) -> Batch:
+        """Try turns again later; returns those that were tried often enough."""
         again = [(turn.turn_id, tries) for turn, tries in batch if tries + 1 < MAX_TRIES]
-        if not again:
-            return
-        wait = wait_before_next(error, tries=1 + max(tries for _, tries in again))
-        ids, until, reason = [turn_id for turn_id, _ in again], time.time() + wait, _reason(error)
-        self._journal.write(lambda journal: journal.postpone(ids, until, reason))
-        logger.info("%d turns are tried again in %.1f s: %s", len(ids), wait, reason)
+        if again:
+            wait = wait_before_next(error, tries=1 + max(tries for _, tries in again))
+            ids, until, reason = [turn_id for turn_id, _ in again], time.time() + wait, _reason(error)
+            self._journal.write(lambda journal: journal.postpone(ids, until, reason))
+            logger.info("%d turns are tried again in %.1f s: %s", len(ids), wait, reason)
+        return [(turn, tries) for turn, tries in batch if tries + 1 >= MAX_TRIES]
 
-    def _give_up(self, error: Exception, batch: Batch) -> None:
+    def _give_up(self, error: BaseException, batch: Batch) -> None:
         """Keep turns as failed."""
         if not batch:
             return
@@ -128,5 +125,5 @@ class Indexer:
         )  # fmt: skip
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
