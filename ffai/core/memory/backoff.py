@@ -8,9 +8,11 @@ MAX_TRIES = 3
 """Tries a turn gets before it is given up."""
 FIRST_WAIT = 1.0
 """Seconds before the second try; each later wait is four times as long."""
+LONGEST_WAIT = 3600.0
+"""Seconds that a server can make a turn wait at the most."""
 
 _TRANSIENT_CODES = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
-_REFUSED_CODES = frozenset({401, 402, 403})
+_CODES_FOR_ALL = frozenset({401, 402, 403, 429})
 
 
 def is_transient(error: BaseException) -> bool:
@@ -29,7 +31,7 @@ def is_transient(error: BaseException) -> bool:
 def concerns_every_text(error: BaseException) -> bool:
     """Tell whether the error would be the same for any other text, so that trying them one by one is in vain."""
     unavailable = isinstance(error, (ModelUnavailableError, MissingExtraError, MissingKeyError))
-    return unavailable or getattr(error, "status_code", None) in _REFUSED_CODES
+    return unavailable or isinstance(error, ConnectionError) or getattr(error, "status_code", None) in _CODES_FOR_ALL
 
 
 def wait_before_next(error: BaseException, tries: int) -> float:
@@ -41,5 +43,5 @@ def wait_before_next(error: BaseException, tries: int) -> float:
     """
     told = getattr(error, "retry_after", None)
     if isinstance(told, (int, float)) and not isinstance(told, bool) and told >= 0:
-        return float(told)
+        return min(float(told), LONGEST_WAIT)
     return FIRST_WAIT * 4.0 ** (tries - 1)

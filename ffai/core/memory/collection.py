@@ -13,7 +13,7 @@ from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_nam
 from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import MAX_BATCH, Indexer
-from ffai.core.memory.journal import Arrival, Durability
+from ffai.core.memory.journal import Arrival, Durability, FailedTurn
 from ffai.core.memory.parquet import turns_of
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
@@ -32,6 +32,9 @@ QUICK_TO_WRITE = 5000
 """Rows. A larger file is not written at the end of the process: the journal holds what it lacks."""
 SHORT_WRITE = 8
 """Turns whose vectors are journaled in one transaction: a turn that is accepted meanwhile waits for it."""
+
+Look = tuple[FlushResult, tuple[FailedTurn, ...]]
+"""How many turns are in which state, and those that failed."""
 
 
 class Collection:
@@ -63,7 +66,7 @@ class Collection:
         self._epoch = 0
         self._indexer = Indexer(self.journal, self.queries)
         self._worker = Worker(self._work, "ffai-memory")
-        self._last_counts = FlushResult(0, 0, 0)
+        self._last_look: Look = (FlushResult(0, 0, 0), ())
         end_at_exit(self)
 
     # Turns come in
@@ -123,7 +126,7 @@ class Collection:
         with self._changing:
             self._epoch += 1
             waiting = self.journal.read(lambda journal: journal.contents())
-            self.closed, self._last_counts = True, self.counts()
+            self._last_look, self.closed = self._look(), True
         other.journal.write(lambda journal: journal.take_over(waiting))
         other.wake()
         self._worker.stop(0.0, self._finish)
@@ -191,7 +194,7 @@ class Collection:
         """
         if self.closed or isinstance(self.embedder, AbsentEmbedder):
             return False
-        return self.journal.read(lambda journal: journal.waiting(up_to)) > 0
+        return self.journal.read(lambda journal: journal.count_due(up_to)) > 0
 
     def wait_for_accepted(self, timeout: float | None) -> None:
         """Wait until the turns accepted so far are indexed, failed or postponed, or the time is over."""
@@ -219,10 +222,13 @@ class Collection:
 
     def counts(self) -> FlushResult:
         """Count the turns by what became of them."""
+        return self._look()[0]
+
+    def _look(self) -> Look:
         if self.closed:
-            return self._last_counts
-        pending, failed = self.journal.read(lambda journal: journal.count_unembedded())
-        return FlushResult(self.store.count(), pending, failed)
+            return self._last_look
+        pending, failed = self.journal.read(lambda journal: (journal.count_due(), journal.failed()))
+        return FlushResult(self.store.count(), pending, len(failed)), tuple(failed)
 
     def close(self, timeout: float | None) -> FlushResult:
         """Flush within the time, then end the worker; what is not embedded stays in the journal."""
@@ -230,14 +236,15 @@ class Collection:
         if not self._closing.acquire(timeout=-1 if timeout is None else timeout):
             return self.counts()
         try:
-            return self._last_counts if self.closed else self._close(deadline)
+            return self.counts() if self.closed else self._close(deadline)
         finally:
             self._closing.release()
 
     def _close(self, deadline: float | None) -> FlushResult:
-        result = self.flush(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        self.flush(None if deadline is None else max(0.0, deadline - time.monotonic()))
         with self._changing:
-            self._last_counts, self.closed = result, True
+            self._last_look, self.closed = self._look(), True
+        result = self.counts()
         left = None if deadline is None else max(0.05, deadline - time.monotonic())
         if not self._worker.stop(left, self._finish):
             logger.warning("The embedding model is still busy; %d turns were not embedded.", result.pending)
@@ -256,15 +263,14 @@ class Collection:
 
     def status(self) -> MemoryStatus:
         """See :class:`MemoryStatus`."""
-        counts, name = self.counts(), embedder_name(self.embedder)
-        size = self.store.dimensions or getattr(self.embedder, "dimensions", None)
+        counts, failed = self._look()
         return MemoryStatus(
             backend=str(getattr(self.embedder, "provider", None) or type(self.embedder).__name__),
-            model=name,
-            dimensions=size if isinstance(size, int) else None,
+            model=embedder_name(self.embedder),
+            dimensions=self._size(),
             indexed=counts.indexed,
             pending=counts.pending,
-            failed=() if self.closed else tuple(self.journal.read(lambda journal: journal.failed())),
+            failed=failed,
             not_durable=self.journal.not_durable,
             problem=self.journal.problem or (self.saver.problem if self.saver else None),
             files=self.place.files() if self.place else {},
@@ -272,13 +278,18 @@ class Collection:
             closed=self.closed,
         )
 
+    def _size(self) -> int | None:
+        """Tell how many numbers a vector has: as those that are stored, else as the embedder says."""
+        size = self.store.dimensions or getattr(self.embedder, "dimensions", None)
+        return size if isinstance(size, int) else None
+
     # The worker's side
 
     def _work(self) -> float | None:
         """Embed one batch of what is due, write the file if it is time; tell when to come again."""
         self.journal.heal()
         embedder = self.embedder
-        more = self._indexer.index_some(embedder, self.store.dimensions, partial(self._keep, embedder, self._epoch))
+        more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self._epoch))
         if self.saver is not None:
             self.saver.save_if_due(embedder_name(embedder), drained=not more)
         else:

@@ -22,6 +22,8 @@ LONG_CALL = 1.0
 """Seconds. A batch that took longer is followed by one of half its size, so that a query never waits much longer."""
 
 Batch = Sequence[Arrival]
+Size = Callable[[], int | None]
+"""Tells how many numbers a vector must have; ``None`` while any will do."""
 Keep = Callable[[Batch, Sequence[Sequence[Vector]]], bool]
 """Keeps the vectors of turns; ``False`` where they are not wanted any more."""
 
@@ -38,12 +40,12 @@ class Indexer:
         self._journal, self._queries = journal, queries
         self._size = MAX_BATCH
 
-    def index_some(self, embedder: Embedder, dimensions: int | None, keep: Keep) -> bool:
+    def index_some(self, embedder: Embedder, size: Size, keep: Keep) -> bool:
         """Embed one batch of the turns that are due.
 
         Args:
             embedder: makes the vectors.
-            dimensions: the size they must have; ``None`` for any.
+            size: tells how many numbers each must have; ``None`` for any.
             keep: keeps what was embedded.
 
         Returns:
@@ -52,7 +54,7 @@ class Indexer:
         if isinstance(embedder, AbsentEmbedder) or not (batch := self._due(self._size)):
             return False
         started = time.monotonic()
-        self._index(batch, embedder, dimensions, keep)
+        self._index(batch, embedder, size, keep)
         self._fit(time.monotonic() - started)
         return bool(self._due(1))
 
@@ -65,56 +67,51 @@ class Indexer:
         elif seconds < LONG_CALL / 2:
             self._size = min(MAX_BATCH, self._size * 2)
 
-    def _index(self, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep) -> bool:
+    def _index(self, batch: Batch, embedder: Embedder, size: Size, keep: Keep) -> bool:
         """Embed turns in one call; tells whether they, and the next ones, are still wanted."""
         self._queries.let_pass()
         try:
-            vectors = embed_turns(embedder, [arrival.new.text for arrival in batch], dimensions)
-        except Exception as error:  # noqa: BLE001 - an embedder raises what it likes
-            return self._after(error, batch, embedder, dimensions, keep)
+            vectors = embed_turns(embedder, [arrival.new.text for arrival in batch], size())
+        except BaseException as error:  # noqa: BLE001 - a library in Rust panics with one
+            return self._after(error, batch, embedder, size, keep)
         return keep(batch, vectors)
 
-    def _after(self, error: Exception, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep) -> bool:
+    def _after(self, error: BaseException, batch: Batch, embedder: Embedder, size: Size, keep: Keep) -> bool:
         if not keep((), ()):
             return False
-        if is_transient(error):
-            self._postpone(error, batch)
-        elif concerns_every_text(error):
-            self._give_up(error, batch)
-        elif len(batch) == 1:
-            return self._index_piecewise(error, batch, embedder, dimensions, keep)
-        else:
-            half = len(batch) // 2
-            return all(self._index(part, embedder, dimensions, keep) for part in (batch[:half], batch[half:]))
-        return True
+        left = self._postpone(error, batch) if is_transient(error) else batch
+        if not left or concerns_every_text(error):
+            self._give_up(error, left)
+            return True
+        if len(left) == 1:
+            return self._index_piecewise(error, left, embedder, size, keep)
+        half = len(left) // 2
+        return all(self._index(part, embedder, size, keep) for part in (left[:half], left[half:]))
 
-    def _index_piecewise(
-        self, error: Exception, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep
-    ) -> bool:
+    def _index_piecewise(self, error: BaseException, batch: Batch, embedder: Embedder, size: Size, keep: Keep) -> bool:
         """Embed a turn that is refused in pieces, if it can be its length that is refused."""
         text = batch[0].new.text
         if len(text) <= SHORT:
             self._give_up(error, batch)
             return True
         try:
-            vectors = embed_piecewise(embedder, text, dimensions)
-        except Exception as again:  # noqa: BLE001 - an embedder raises what it likes
-            (self._postpone if is_transient(again) else self._give_up)(again, batch)
+            vectors = embed_piecewise(embedder, text, size())
+        except BaseException as again:  # noqa: BLE001 - a library in Rust panics with one
+            self._give_up(again, self._postpone(again, batch) if is_transient(again) else batch)
             return True
         return keep(batch, [vectors])
 
-    def _postpone(self, error: Exception, batch: Batch) -> None:
-        """Try turns again later; give up those that were tried often enough."""
-        self._give_up(error, [arrival for arrival in batch if arrival.tries + 1 >= MAX_TRIES])
+    def _postpone(self, error: BaseException, batch: Batch) -> Batch:
+        """Try turns again later; returns those that were tried often enough."""
         again = [arrival for arrival in batch if arrival.tries + 1 < MAX_TRIES]
-        if not again:
-            return
-        wait = wait_before_next(error, tries=1 + max(arrival.tries for arrival in again))
-        changes, until, reason = [arrival.change for arrival in again], time.time() + wait, _reason(error)
-        self._journal.write(lambda journal: journal.postpone(changes, until, reason))
-        logger.info("%d turns are tried again in %.1f s: %s", len(again), wait, reason)
+        if again:
+            wait = wait_before_next(error, tries=1 + max(arrival.tries for arrival in again))
+            changes, until, reason = [arrival.change for arrival in again], time.time() + wait, _reason(error)
+            self._journal.write(lambda journal: journal.postpone(changes, until, reason))
+            logger.info("%d turns are tried again in %.1f s: %s", len(again), wait, reason)
+        return [arrival for arrival in batch if arrival.tries + 1 >= MAX_TRIES]
 
-    def _give_up(self, error: Exception, batch: Batch) -> None:
+    def _give_up(self, error: BaseException, batch: Batch) -> None:
         """Keep turns as failed."""
         if not batch:
             return
@@ -126,5 +123,5 @@ class Indexer:
         )  # fmt: skip
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ffai.core.embeddings.protocol import Embedder, embedder_name
+from ffai.core.memory.backoff import concerns_every_text, is_transient
 from ffai.core.memory.parts import parts_of
 from ffai.core.similarity import Vector, as_vector, unit
 from ffai.errors import BadVectorError, EmbeddingError
 
 TEXTS_A_CALL = 32
 """Texts that are embedded in one call at the most."""
-SHORT = 200
+SHORT = 80
 """A text of at most so many characters is never refused for its length."""
 
 
@@ -94,8 +95,8 @@ def embed_piecewise(embedder: Embedder, text: str, dimensions: int | None = None
 def _embed_or_halve(embedder: Embedder, text: str, dimensions: int | None) -> list[Vector]:
     try:
         return embed_texts(embedder, [text], dimensions)
-    except Exception:  # an embedder raises what it likes
-        if len(text) <= SHORT:
+    except Exception as error:  # an embedder raises what it likes
+        if len(text) <= SHORT or is_transient(error) or concerns_every_text(error):
             raise
     return [vector for half in _halves(text) for vector in _embed_or_halve(embedder, half, dimensions)]
 
