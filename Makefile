@@ -37,7 +37,7 @@ bench: $(VENV)/.dev  ## the figures, side by side with their rivals
 	$(PY) -m benchmarks
 
 docs: $(VENV)/.docs  ## build the documentation into build/docs
-	$(VENV)/bin/zensical build --strict
+	$(VENV)/bin/zensical build
 	@echo "open build/docs/index.html"
 
 clean:  ## remove everything that was installed or built

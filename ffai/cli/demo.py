@@ -169,7 +169,9 @@ def _half(half: str, arguments: list[str]) -> bool:
     """Run one half in a process of its own; return whether it went well."""
     sys.stdout.flush()
     command = [sys.executable, "-m", "ffai.cli.demo_story", half, *arguments]
-    code = subprocess.run(command, check=False).returncode  # noqa: S603
+    # A session of its own: Ctrl-C reaches this process only, and run() then ends the other one. Python loses a
+    # KeyboardInterrupt that comes while it imports.
+    code = subprocess.run(command, check=False, start_new_session=True).returncode  # noqa: S603
     if code:
         print(f"\nThe process failed with exit code {code}.", file=sys.stderr)
     return code == 0
@@ -193,5 +195,11 @@ def _say_how() -> None:
     )
     print(f"  {found}:\n")
     print(textwrap.indent(_CODE.format(model=model), "      "))
-    print(f"  The demo with that model:  {Path(sys.executable).name} -m ffai demo --chat {model}")
+    print(f"  The demo with that model:  {_python()} -m ffai demo --chat {model}")
     print(f"  A server of your own:      {_OWN_SERVER}")
+
+
+def _python() -> str:
+    """Return how this Python is called from the current folder."""
+    executable, here = Path(sys.executable), Path.cwd()
+    return str(executable.relative_to(here) if executable.is_relative_to(here) else executable)

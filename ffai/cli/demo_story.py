@@ -13,7 +13,7 @@ from ffai import FFAI
 from ffai._litellm import load_litellm
 from ffai.clients import LiteLLMClient
 from ffai.config import Config, MemorySettings
-from ffai.errors import FFAIError
+from ffai.errors import ClientError, FFAIError
 
 TURNS = (
     (
@@ -48,10 +48,10 @@ def talk(ffai: FFAI) -> None:
     """Hold the conversation, and wait until all of it is searchable."""
     for number, (name, prompt) in enumerate(TURNS, 1):
         start = perf_counter()
-        reply = ffai.generate_response(prompt, prompt_name=name, max_tokens=60, temperature=0).response
+        reply = _asked(ffai, name, prompt)
         print(f"\n  {number}  {name}  ({perf_counter() - start:.1f} s)")
         print(_paragraph("you    ", prompt))
-        print(_paragraph("model  ", first_sentence(str(reply))), flush=True)
+        print(_paragraph("model  ", first_sentence(reply)), flush=True)
     start = perf_counter()
     ffai.flush()
     print(f"\n  {len(TURNS)} turns are searchable, {perf_counter() - start:.1f} s after the last reply.")
@@ -93,6 +93,15 @@ def first_sentence(reply: str) -> str:
     """
     sentence, end, rest = " ".join(reply.split()).partition(". ")
     return f"{sentence}. ..." if end and rest else sentence
+
+
+def _asked(ffai: FFAI, name: str, prompt: str) -> str:
+    from openai import OpenAIError  # the root of litellm's errors
+
+    try:
+        return str(ffai.generate_response(prompt, prompt_name=name, max_tokens=60, temperature=0).response)
+    except OpenAIError as error:
+        raise ClientError(f"The chat model failed: {str(error).partition(chr(10))[0]}") from error
 
 
 def _paragraph(label: str, text: str) -> str:
@@ -137,8 +146,6 @@ def _main() -> int:
     except FFAIError as error:
         print(f"ffai: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:  # the process that started us says so
-        return 130
     return 0
 
 

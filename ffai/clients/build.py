@@ -33,6 +33,17 @@ def build_client(
     asynchronous: Literal[True],
     **options: Any,
 ) -> AsyncLiteLLMClient: ...
+@overload
+def build_client(
+    model: str,
+    *,
+    provider_prefix: str = ...,
+    api_key_env: str = ...,
+    fallbacks: Sequence[Fallback] = ...,
+    retry: RetryPolicy | Mapping[str, Any] | None = ...,
+    asynchronous: bool,
+    **options: Any,
+) -> LiteLLMClient | AsyncLiteLLMClient: ...
 def build_client(
     model: str,
     *,

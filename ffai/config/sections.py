@@ -98,7 +98,7 @@ class RetrySettings(Section):
 
     Example:
         >>> RetrySettings(max_attempts=1).retry_on_status_codes
-        (429, 502, 503, 504)
+        (408, 429, 500, 502, 503, 504, 529)
     """
 
     max_attempts: Whole = Field(default=3, ge=1)
@@ -111,7 +111,7 @@ class RetrySettings(Section):
     """What each wait is multiplied by to get the next."""
     exponential_jitter: bool = True
     """Whether waits are varied by chance, so that many clients don't come back together."""
-    retry_on_status_codes: tuple[Annotated[Whole, Field(ge=100, le=599)], ...] = (429, 502, 503, 504)
+    retry_on_status_codes: tuple[Annotated[Whole, Field(ge=100, le=599)], ...] = (408, 429, 500, 502, 503, 504, 529)
     """The HTTP status codes that are worth another try."""
 
     @model_validator(mode="after")
@@ -127,12 +127,12 @@ class ClientTypeSettings(Section):
     """One entry of ``clients.client_types``: a chat model under a name of your own.
 
     Example:
-        >>> ClientTypeSettings(provider_prefix="mistral/", default_model="mistral-small-latest").model
+        >>> ClientTypeSettings(provider_prefix="mistral", default_model="mistral-small-latest").model
         'mistral/mistral-small-latest'
     """
 
     provider_prefix: str = ""
-    """What LiteLLM wants before the model's name, such as `mistral/`."""
+    """The provider, as LiteLLM names it, such as `mistral/`; empty where the model's name begins with it."""
     default_model: str = ""
     """The model's name at its provider."""
     api_key_env: str = ""
@@ -140,13 +140,14 @@ class ClientTypeSettings(Section):
     api_base: str = ""
     """The address of the server; empty takes the provider's own."""
     fallbacks: tuple[str, ...] = ()
-    """Models to try, in order, when this one fails."""
+    """What to try, in order, when this one fails: models, or names of other entries, each with its own key."""
 
     @property
     def model(self) -> str:
         """The name that LiteLLM knows the model by."""
-        prefix = self.provider_prefix
-        return self.default_model if self.default_model.startswith(prefix) else prefix + self.default_model
+        provider = self.provider_prefix.removesuffix("/")
+        named = not provider or self.default_model.startswith(f"{provider}/")
+        return self.default_model if named else f"{provider}/{self.default_model}"
 
 
 class ClientSettings(Section):

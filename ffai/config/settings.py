@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -24,6 +24,9 @@ from ffai.config.sections import (
 )
 from ffai.config.sources import Layer, SectionVariables, from_environment, from_given
 from ffai.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ffai.clients import LiteLLMClient
 
 Source = Mapping[str, Any] | str | os.PathLike[str] | None
 """What a configuration can be made of: a mapping, the path of a file or folder, or the usual places."""
@@ -105,6 +108,41 @@ class Config(BaseSettings):
         }
         origins = {f"{name}.{key}": "keyword" for name, values in given.items() for key in values}
         return checked(Layer(given, origins).over(Layer(self.model_dump())))
+
+    def client(self, name: str | None = None) -> LiteLLMClient:
+        """Make the chat client that an entry of ``clients.client_types`` describes.
+
+        It tries again as section ``retry`` says, and sends the arguments of ``model_defaults`` with each call.
+
+        Args:
+            name: the entry; ``None`` takes ``clients.default_client``.
+
+        Raises:
+            ConfigError: there is no such entry.
+            InvalidArgumentError: the entry has no model, or names a variable for its key that is not set.
+
+        Example:
+            >>> small = {"provider_prefix": "mistral", "default_model": "mistral-small-latest"}
+            >>> config = Config(clients=ClientSettings(client_types={"small": small}, default_client="small"))
+            >>> config.client().model_string
+            'mistral/mistral-small-latest'
+        """
+        from ffai.clients import build_client
+
+        entries = self.clients.client_types
+        chosen = name if name is not None else self.clients.default_client
+        if chosen is None or chosen not in entries:
+            raise ConfigError("clients", "client_types", f"has no entry {chosen!r}. Known: {sorted(entries)}.")
+        entry = entries[chosen]
+        fallbacks = [_described(entries[other]) if other in entries else other for other in entry.fallbacks]
+        options = {**self.model_defaults.arguments(entry.model), **_described(entry)}
+        made: LiteLLMClient = build_client(**options, fallbacks=fallbacks, retry=self.retry.model_dump())
+        return made
+
+
+def _described(entry: ClientTypeSettings) -> dict[str, Any]:
+    """Say an entry in the words of ``build_client``."""
+    return {"model": entry.model, "api_key_env": entry.api_key_env, "api_base": entry.api_base}
 
 
 def layered(source: Source) -> Layer:

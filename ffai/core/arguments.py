@@ -126,4 +126,5 @@ def check_search(query: Any, top_k: Any, threshold: Any, wait: Any) -> None:
     check_whole("top_k", top_k)
     if threshold is not None:
         check_number("threshold", threshold)
-    check_number("wait", wait, least=0.0)
+    if wait is not None:
+        check_number("wait", wait, least=0.0)

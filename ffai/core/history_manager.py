@@ -87,14 +87,17 @@ class HistoryManager:
         """What remembers the turns; ``None`` when memory is off."""
         return cast("Memory | None", self._recorder.memory)
 
-    def search(self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float = 2.0) -> list[TurnHit]:
+    def search(
+        self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float | None = 2.0
+    ) -> list[TurnHit]:
         """Find past turns by meaning.
 
         Args:
             query: what to look for.
             top_k: turns to return; none for 0 and less.
             threshold: the least score, a cosine in ``[-1, 1]``; ``None`` sets none.
-            wait: seconds to wait, at most, for turns that were accepted and are not indexed yet.
+            wait: seconds to wait, at most, for turns that were accepted and are not indexed yet; ``None`` waits as long
+                as it takes.
 
         Returns:
             Hits, best first; exact repeats (the same text in the same scope) count once. ``[]`` when memory is off.
@@ -107,7 +110,7 @@ class HistoryManager:
         return [] if self.memory is None else self.memory.search(query, top_k, threshold, wait=wait, distinct=True)
 
     async def asearch(
-        self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float = 2.0
+        self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float | None = 2.0
     ) -> list[TurnHit]:
         """Find past turns by meaning, awaited; see ``search``."""
         check_search(query, top_k, threshold, wait)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ffai.errors import InvalidArgumentError
+from ffai.errors import ArgumentTypeError, InvalidArgumentError
 from ffai.typing import ContentPart, Metadata, Prompt, TurnDict
 
 MAX_DEPTH = 100
@@ -67,16 +67,20 @@ def turn_text(turn: Mapping[str, Any]) -> str:
     """Return the text of a turn: every text part, one line each; other parts as ``[type]``.
 
     Args:
-        turn: a turn; content that is plain text, one part, or missing is understood too.
+        turn: a turn; content that is plain text, or one part, is understood too.
+
+    Raises:
+        ArgumentTypeError: it is not a turn, or a part of it is neither text nor a dict.
 
     Example:
         >>> turn_text({"role": "user", "content": "Hello"})
         'Hello'
     """
-    content = turn.get("content")
-    if content is None:
-        return ""
-    return text_of([content] if isinstance(content, Mapping) else content)
+    content = turn.get("content") if isinstance(turn, Mapping) else None
+    parts = [content] if isinstance(content, (str, Mapping)) else content
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, (str, Mapping)) for part in parts):
+        raise ArgumentTypeError(f"turn must be a dict with text or message parts as its content, not {turn!r:.100}.")
+    return text_of(list(parts))
 
 
 def plain_copy(value: Any, *, depth: int = MAX_DEPTH) -> Any:

@@ -128,6 +128,22 @@ with chat_server.local_chat_server(Path({str(smollm2_weights())!r})):
 
 
 @pytest.mark.live
+@pytest.mark.timeout(300)
+def test_a_chat_model_that_fails_is_told_without_a_traceback(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "ffai", "demo", "--folder", str(tmp_path), "--chat", "no-such-provider"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "ffai: The chat model failed: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.live
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
 def test_ctrl_c_ends_the_demo_and_its_children_without_a_traceback(tmp_path):
     with subprocess.Popen(

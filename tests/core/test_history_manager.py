@@ -129,7 +129,7 @@ wrong_searches = pytest.mark.parametrize(
         ({"threshold": "high"}, ArgumentTypeError, "threshold"),
         ({"wait": -1}, InvalidArgumentError, "wait"),
         ({"wait": math.nan}, InvalidArgumentError, "wait"),
-        ({"wait": None}, ArgumentTypeError, "wait"),
+        ({"wait": "long"}, ArgumentTypeError, "wait"),
     ],
 )
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,14 +14,6 @@ pytestmark = pytest.mark.live
 
 QUESTION = "What is the capital of France? Answer in one short sentence."
 ONCE = RetryPolicy(max_attempts=1)
-
-
-@pytest.fixture
-def dead_server() -> Iterator[str]:
-    """The address of a server that nobody listens at."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ def is_transient(error: BaseException) -> bool:
         (True, False)
     """
     told = getattr(error, "transient", None)
-    if isinstance(told, bool) and told:
-        return True
+    if isinstance(told, bool):
+        return told
     return getattr(error, "status_code", None) in _TRANSIENT_CODES or isinstance(error, (ConnectionError, TimeoutError))
 
 

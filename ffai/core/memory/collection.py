@@ -13,7 +13,7 @@ from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_nam
 from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import MAX_BATCH, Indexer
-from ffai.core.memory.journal import Durability, FailedTurn
+from ffai.core.memory.journal import Arrival, Durability, FailedTurn
 from ffai.core.memory.parquet import turns_of
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
@@ -98,7 +98,7 @@ class Collection:
 
     def embed_again(self, turns: Sequence[NewTurn]) -> None:
         """Let turns wait for vectors of the present model. The file keeps the old ones until all are there."""
-        self.journal.write(lambda journal: journal.require(turns))
+        self.journal.write(lambda journal: journal.embed_again(turns))
         self._worker.poke()
 
     def adopt(self, store: TurnVectorStore) -> None:
@@ -110,9 +110,9 @@ class Collection:
                 self.keep([pair for turn_id, pair in theirs.items() if turn_id not in mine])
             self.store = store
 
-    def _take(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
+    def _take(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], arrived: Sequence[int]) -> None:
         """Keep turns and their vectors, first where they are durable, then where they are searched."""
-        self.journal.write(lambda journal: journal.index(turns))
+        self.journal.write(lambda journal: journal.index(turns, arrived))
         self._join(self.store, turns)
 
     def _join(self, store: TurnVectorStore, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
@@ -127,7 +127,7 @@ class Collection:
             self._epoch += 1
             waiting = self.journal.read(lambda journal: journal.contents())
             self._last_look, self.closed = self._look(), True
-        other.journal.write(lambda journal: journal.take_over(*waiting))
+        other.journal.write(lambda journal: journal.take_over(waiting))
         other.wake()
         self._worker.stop(0.0, self._finish)
 
@@ -227,9 +227,8 @@ class Collection:
     def _look(self) -> Look:
         if self.closed:
             return self._last_look
-        states, failed = self.journal.read(lambda journal: (journal.counts(), journal.failed()))
-        unfinished = states.get("pending", 0) + states.get("failed", 0)
-        return FlushResult(self.store.count(), unfinished - len(failed), len(failed)), tuple(failed)
+        unembedded, failed = self.journal.read(lambda journal: (sum(journal.count_unembedded()), journal.failed()))
+        return FlushResult(self.store.count(), unembedded - len(failed), len(failed)), tuple(failed)
 
     def close(self, timeout: float | None) -> FlushResult:
         """Flush within the time, then end the worker; what is not embedded stays in the journal."""
@@ -305,15 +304,16 @@ class Collection:
         return min(looks, default=None)
 
     def _keep(
-        self, embedder: Embedder, epoch: int, turns: Sequence[NewTurn], vectors: Sequence[Sequence[Vector]]
+        self, embedder: Embedder, epoch: int, batch: Sequence[Arrival], vectors: Sequence[Sequence[Vector]]
     ) -> bool:
         """Keep the vectors of turns, unless they are not wanted any more."""
-        for start in range(0, len(turns), SHORT_WRITE):
+        for start in range(0, len(batch), SHORT_WRITE):
             some = slice(start, start + SHORT_WRITE)
             with self._changing:
                 if not self._wants(embedder, epoch):
                     return False
-                self._take(list(zip(turns[some], vectors[some], strict=True)))
+                turns = [(arrival.new, of_turn) for arrival, of_turn in zip(batch[some], vectors[some], strict=True)]
+                self._take(turns, [arrival.change for arrival in batch[some]])
         self._tell()
         return self._wants(embedder, epoch)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ffai._text import clean_text
-from ffai.core.arguments import check_dict, check_str
+from ffai.core.arguments import check_dict, check_str, check_timestamp
 from ffai.core.memory.jsontext import to_json
 from ffai.core.scope import MemoryScope
 from ffai.errors import ArgumentTypeError
@@ -41,10 +41,14 @@ def new_turn(
     """Make a turn of a question and its answer, with a new id.
 
     Raises:
-        ArgumentTypeError: the scope is none, or the metadata is no dict or holds a value that JSON can't; names where.
+        ArgumentTypeError: an argument has a wrong type, or the metadata holds a value that JSON can't; names where.
     """
+    check_str("prompt", prompt)
+    check_str("response", response)
     if scope is not None and not isinstance(scope, MemoryScope):
         raise ArgumentTypeError(f"scope must be a MemoryScope, not {type(scope).__name__}: {scope!r:.100}.")
+    if timestamp is not None:
+        check_timestamp("timestamp", timestamp)
     caller = _metadata_to_json(metadata)
     prompt, response = clean_text(prompt), clean_text(response)
     text = f"{prompt}\n{response}" if response else prompt

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
 from ffai.core.memory.backoff import MAX_TRIES, concerns_every_text, is_transient, wait_before_next
-from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.journal import Arrival
 from ffai.core.memory.steady_journal import SteadyJournal
 from ffai.core.memory.turnstile import Turnstile
 from ffai.core.memory.vectorise import SHORT, embed_piecewise, embed_turns
@@ -21,11 +21,10 @@ MAX_BATCH = 32
 LONG_CALL = 1.0
 """Seconds. A batch that took longer is followed by one of half its size, so that a query never waits much longer."""
 
-Batch = Sequence[tuple[NewTurn, int]]
-"""Turns, each with how often it was tried."""
+Batch = Sequence[Arrival]
 Size = Callable[[], int | None]
 """Tells how many numbers a vector must have; ``None`` while any will do."""
-Keep = Callable[[Sequence[NewTurn], Sequence[Sequence[Vector]]], bool]
+Keep = Callable[[Batch, Sequence[Sequence[Vector]]], bool]
 """Keeps the vectors of turns; ``False`` where they are not wanted any more."""
 
 
@@ -71,12 +70,11 @@ class Indexer:
     def _index(self, batch: Batch, embedder: Embedder, size: Size, keep: Keep) -> bool:
         """Embed turns in one call; tells whether they, and the next ones, are still wanted."""
         self._queries.let_pass()
-        turns = [turn for turn, _ in batch]
         try:
-            vectors = embed_turns(embedder, [turn.text for turn in turns], size())
+            vectors = embed_turns(embedder, [arrival.new.text for arrival in batch], size())
         except BaseException as error:  # noqa: BLE001 - a library in Rust panics with one
             return self._after(error, batch, embedder, size, keep)
-        return keep(turns, vectors)
+        return keep(batch, vectors)
 
     def _after(self, error: BaseException, batch: Batch, embedder: Embedder, size: Size, keep: Keep) -> bool:
         if not keep((), ()):
@@ -92,36 +90,36 @@ class Indexer:
 
     def _index_piecewise(self, error: BaseException, batch: Batch, embedder: Embedder, size: Size, keep: Keep) -> bool:
         """Embed a turn that is refused in pieces, if it can be its length that is refused."""
-        turn = batch[0][0]
-        if len(turn.text) <= SHORT:
+        text = batch[0].new.text
+        if len(text) <= SHORT:
             self._give_up(error, batch)
             return True
         try:
-            vectors = embed_piecewise(embedder, turn.text, size())
+            vectors = embed_piecewise(embedder, text, size())
         except BaseException as again:  # noqa: BLE001 - a library in Rust panics with one
             self._give_up(again, self._postpone(again, batch) if is_transient(again) else batch)
             return True
-        return keep([turn], [vectors])
+        return keep(batch, [vectors])
 
     def _postpone(self, error: BaseException, batch: Batch) -> Batch:
         """Try turns again later; returns those that were tried often enough."""
-        again = [(turn.turn_id, tries) for turn, tries in batch if tries + 1 < MAX_TRIES]
+        again = [arrival for arrival in batch if arrival.tries + 1 < MAX_TRIES]
         if again:
-            wait = wait_before_next(error, tries=1 + max(tries for _, tries in again))
-            ids, until, reason = [turn_id for turn_id, _ in again], time.time() + wait, _reason(error)
-            self._journal.write(lambda journal: journal.postpone(ids, until, reason))
-            logger.info("%d turns are tried again in %.1f s: %s", len(ids), wait, reason)
-        return [(turn, tries) for turn, tries in batch if tries + 1 >= MAX_TRIES]
+            wait = wait_before_next(error, tries=1 + max(arrival.tries for arrival in again))
+            changes, until, reason = [arrival.change for arrival in again], time.time() + wait, _reason(error)
+            self._journal.write(lambda journal: journal.postpone(changes, until, reason))
+            logger.info("%d turns are tried again in %.1f s: %s", len(again), wait, reason)
+        return [arrival for arrival in batch if arrival.tries + 1 >= MAX_TRIES]
 
     def _give_up(self, error: BaseException, batch: Batch) -> None:
         """Keep turns as failed."""
         if not batch:
             return
-        ids, reason = [turn.turn_id for turn, _ in batch], _reason(error)
-        self._journal.write(lambda journal: journal.fail(ids, reason))
+        changes, reason = [arrival.change for arrival in batch], _reason(error)
+        self._journal.write(lambda journal: journal.fail(changes, reason))
         logger.warning(
             "%d turns could not be embedded and are kept as failed; memory.status() lists them and "
-            "memory.retry_failed() tries again: %s", len(ids), reason,
+            "memory.retry_failed() tries again: %s", len(batch), reason,
         )  # fmt: skip
 
 

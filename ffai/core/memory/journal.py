@@ -1,8 +1,9 @@
 """The journal: every accepted turn, on disk before anything else happens to it.
 
-One SQLite database. A turn is *pending* until it is embedded (*indexed*) or given up (*failed*). Each of these
-changes takes the next number of the turns table's AUTOINCREMENT counter, so "what is new since change n" is one
-query, and a number is never used twice.
+One SQLite database. A turn *arrives*, and waits until it is embedded or given up as *failed*; then it moves to the
+*indexed* turns, with its vector. Each of these changes takes the next number of the AUTOINCREMENT counter, so "what is
+new since change n" is one query, and a number is never used twice. Arrivals have no index: what a caller waits for is
+one row written to the end of one table.
 """
 
 from __future__ import annotations
@@ -34,28 +35,38 @@ _APPLICATION_ID = 0x66666169
 _VERSION = 1
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS turns (
+CREATE TABLE IF NOT EXISTS arrivals (
     change INTEGER PRIMARY KEY AUTOINCREMENT,
-    turn_id TEXT NOT NULL UNIQUE,
-    state TEXT NOT NULL DEFAULT 'pending',
-    text TEXT NOT NULL,
-    turn TEXT NOT NULL,
-    metadata TEXT NOT NULL,
-    vector BLOB,
-    attempts INTEGER NOT NULL DEFAULT 0,
+    turn_id TEXT NOT NULL, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
+    failed INTEGER NOT NULL DEFAULT 0,
+    tries INTEGER NOT NULL DEFAULT 0,
     retry_at REAL NOT NULL DEFAULT 0,
     reason TEXT
 );
-CREATE INDEX IF NOT EXISTS waiting_turns ON turns (change) WHERE state = 'pending';
-CREATE INDEX IF NOT EXISTS failed_turns ON turns (change) WHERE state = 'failed';
+CREATE TABLE IF NOT EXISTS indexed (
+    change INTEGER PRIMARY KEY,
+    turn_id TEXT NOT NULL UNIQUE, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
+    vector BLOB NOT NULL
+);
 CREATE TABLE IF NOT EXISTS parts (
     turn_id TEXT NOT NULL, part INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (turn_id, part)
 ) WITHOUT ROWID;
 """
-_NEXT_CHANGE = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'turns'"
-_LAST_CHANGE = "(SELECT seq FROM sqlite_sequence WHERE name = 'turns')"
-_NEW = "SELECT turn_id, text, turn, metadata FROM turns"
-CONTENT = "turn_id, state, text, turn, metadata, vector, attempts, retry_at, reason"
+_NEXT_CHANGE = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'arrivals'"
+_LAST_CHANGE = "(SELECT seq FROM sqlite_sequence WHERE name = 'arrivals')"
+_TURN = "turn_id, text, turn, metadata"
+_PENDING = "failed = 0"
+_DUE = "failed = 0 AND retry_at <= ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A turn that waits to be embedded."""
+
+    change: int
+    new: NewTurn
+    tries: int
+    """How often it was tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +86,23 @@ class FailedTurn:
     turn_id: str
     text: str
     reason: str
-    attempts: int
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The rows of a journal, without their changes."""
+
+    arrivals: list[Any]
+    indexed: list[Any]
+    parts: list[Any]
+
+
+_CONTENTS = (
+    f"SELECT {_TURN}, failed, tries, retry_at, reason FROM arrivals ORDER BY change",
+    f"SELECT {_TURN}, vector FROM indexed ORDER BY change",
+    "SELECT turn_id, part, vector FROM parts",
+)
 
 
 class Journal:
@@ -106,7 +133,9 @@ class Journal:
             return found
         with self._writing() as db:
             db.execute("INSERT OR IGNORE INTO facts VALUES ('journal_id', ?)", (uuid.uuid4().hex,))
-            db.execute("INSERT INTO sqlite_sequence SELECT 'turns', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence)")
+            db.execute(
+                "INSERT INTO sqlite_sequence SELECT 'arrivals', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence)"
+            )
         return self.fact("journal_id") or ""
 
     # Writing
@@ -122,98 +151,90 @@ class Journal:
         """
         row = (turn.turn_id, turn.text, turn.turn, turn.metadata)
         with self._told(), self._lock:
-            done = self._connection.execute(
-                "INSERT INTO turns (turn_id, text, turn, metadata) VALUES (?, ?, ?, ?)", row
-            )
+            done = self._connection.execute(f"INSERT INTO arrivals ({_TURN}) VALUES (?, ?, ?, ?)", row)
         return done.lastrowid or 0
 
-    def index(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> int:
-        """Keep the vectors of turns, whether they were pending here or are new.
+    def index(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], arrived: Sequence[int] = ()) -> None:
+        """Keep the vectors of turns.
 
         Args:
-            turns: each with its own vector and its parts'.
-
-        Returns:
-            The number of the last change.
+            turns: each with its own vector and its parts'; a turn that is indexed already gets new ones.
+            arrived: the changes with which they arrived, of those that waited here.
 
         Raises:
             JournalError: they can't be written now; none of them is.
         """
         with self._writing() as db:
             for turn, vectors in turns:
-                db.execute(_NEXT_CHANGE)
-                db.execute(
-                    "INSERT INTO turns (change, turn_id, state, text, turn, metadata, vector)"
-                    f" VALUES ({_LAST_CHANGE}, ?, 'indexed', ?, ?, ?, ?)"
-                    " ON CONFLICT (turn_id) DO UPDATE SET change = excluded.change, state = 'indexed',"
-                    " vector = excluded.vector, reason = NULL, retry_at = 0",
-                    (turn.turn_id, turn.text, turn.turn, turn.metadata, vectors[0].tobytes()),
-                )
+                self._index(db, turn, vectors[0].tobytes())
                 db.execute("DELETE FROM parts WHERE turn_id = ?", (turn.turn_id,))
-                db.executemany(
-                    "INSERT INTO parts VALUES (?, ?, ?)",
-                    [(turn.turn_id, part, vector.tobytes()) for part, vector in enumerate(vectors[1:])],
-                )
-        return self.last_change()
+                parts = [(turn.turn_id, part, vector.tobytes()) for part, vector in enumerate(vectors[1:])]
+                db.executemany("INSERT INTO parts VALUES (?, ?, ?)", parts)
+            db.executemany("DELETE FROM arrivals WHERE change = ?", [(change,) for change in arrived])
 
-    def fail(self, turn_ids: Sequence[str], reason: str) -> None:
+    @staticmethod
+    def _index(db: sqlite3.Connection, turn: NewTurn, vector: bytes) -> None:
+        db.execute(_NEXT_CHANGE)
+        db.execute(
+            f"INSERT OR REPLACE INTO indexed (change, {_TURN}, vector) VALUES ({_LAST_CHANGE}, ?, ?, ?, ?, ?)",
+            (turn.turn_id, turn.text, turn.turn, turn.metadata, vector),
+        )
+
+    def fail(self, arrived: Sequence[int], reason: str) -> None:
         """Give turns up, and keep them with the reason."""
         with self._writing() as db:
-            for turn_id in turn_ids:
+            for change in arrived:
                 db.execute(_NEXT_CHANGE)
                 db.execute(
-                    f"UPDATE turns SET change = {_LAST_CHANGE}, state = 'failed', reason = ?, attempts = attempts + 1,"
-                    " retry_at = 0 WHERE turn_id = ? AND state = 'pending'",
-                    (reason, turn_id),
+                    f"UPDATE arrivals SET change = {_LAST_CHANGE}, failed = 1, tries = tries + 1, retry_at = 0,"
+                    " reason = ? WHERE change = ?",
+                    (reason, change),
                 )
 
-    def postpone(self, turn_ids: Sequence[str], until: float, reason: str) -> None:
+    def postpone(self, arrived: Sequence[int], until: float, reason: str) -> None:
         """Let turns wait until a time (seconds since the epoch) before they are tried again."""
         with self._writing() as db:
             db.executemany(
-                "UPDATE turns SET attempts = attempts + 1, retry_at = ?, reason = ? WHERE turn_id = ?",
-                [(until, reason, turn_id) for turn_id in turn_ids],
+                "UPDATE arrivals SET tries = tries + 1, retry_at = ?, reason = ? WHERE change = ?",
+                [(until, reason, change) for change in arrived],
             )
 
     def retry_failed(self) -> int:
-        """Make failed and postponed turns pending again.
+        """Let failed and postponed turns wait to be embedded again, now.
 
         Returns:
             How many.
         """
         with self._writing() as db:
-            changes = db.execute("SELECT change FROM turns WHERE state = 'failed' OR retry_at > 0").fetchall()
+            changes = db.execute("SELECT change FROM arrivals WHERE failed = 1 OR retry_at > 0").fetchall()
             for change in changes:
                 db.execute(_NEXT_CHANGE)
                 db.execute(
-                    f"UPDATE turns SET change = {_LAST_CHANGE}, state = 'pending', attempts = 0, retry_at = 0,"
-                    " reason = NULL WHERE change = ?",
+                    f"UPDATE arrivals SET change = {_LAST_CHANGE}, failed = 0, tries = 0, retry_at = 0, reason = NULL"
+                    " WHERE change = ?",
                     change,
                 )
         return len(changes)
 
+    def embed_again(self, turns: Sequence[NewTurn]) -> None:
+        """Let turns wait for a vector of another model, whether they are here or not."""
+        with self._writing() as db:
+            for turn in turns:
+                db.execute("DELETE FROM indexed WHERE turn_id = ?", (turn.turn_id,))
+            rows = [(turn.turn_id, turn.text, turn.turn, turn.metadata) for turn in turns]
+            db.executemany(f"INSERT INTO arrivals ({_TURN}) VALUES (?, ?, ?, ?)", rows)
+            db.execute("INSERT OR REPLACE INTO facts VALUES ('embedding_again', '1')")
+
     def settle(self, *, saved_to: int) -> None:
         """Drop indexed turns up to a change: files hold them. Vectors of parts stay."""
         with self._writing() as db:
-            db.execute("DELETE FROM turns WHERE state = 'indexed' AND change <= ?", (saved_to,))
+            db.execute("DELETE FROM indexed WHERE change <= ?", (saved_to,))
             db.execute("DELETE FROM facts WHERE name = 'embedding_again'")
-
-    def require(self, turns: Sequence[NewTurn]) -> None:
-        """Make turns pending, whether they are here or not: they need a vector of another model."""
-        with self._writing() as db:
-            for turn in turns:
-                db.execute(_NEXT_CHANGE)
-                db.execute(
-                    f"INSERT INTO turns (change, turn_id, text, turn, metadata) VALUES ({_LAST_CHANGE}, ?, ?, ?, ?)"
-                    " ON CONFLICT (turn_id) DO UPDATE SET change = excluded.change, state = 'pending', vector = NULL",
-                    (turn.turn_id, turn.text, turn.turn, turn.metadata),
-                )
-            db.execute("INSERT OR REPLACE INTO facts VALUES ('embedding_again', '1')")
 
     def start_above(self, change: int) -> None:
         """Let no later change have a number that a file has used already."""
         with self._writing() as db:
-            db.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'turns' AND seq < ?", (change, change))
+            db.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'arrivals' AND seq < ?", (change, change))
 
     def note(self, name: str, value: str) -> None:
         """Keep a fact about the collection."""
@@ -223,82 +244,67 @@ class Journal:
     def clear(self) -> None:
         """Drop everything but the journal's id and its numbers."""
         with self._writing() as db:
-            db.execute("DELETE FROM turns")
-            db.execute("DELETE FROM parts")
+            for table in ("arrivals", "indexed", "parts"):
+                db.execute(f"DELETE FROM {table}")
 
-    def take_over(self, turns: Sequence[Any], parts: Sequence[Any]) -> None:
-        """Keep what another journal holds, as :meth:`contents` gives it."""
+    def take_over(self, contents: Contents) -> None:
+        """Keep what another journal holds, as :meth:`contents` gives it; see also :func:`salvage`."""
         with self._writing() as db:
-            for row in turns:
-                db.execute(_NEXT_CHANGE)
-                db.execute(
-                    f"INSERT INTO turns (change, {CONTENT}) VALUES ({_LAST_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                    " ON CONFLICT (turn_id) DO UPDATE SET change = excluded.change, state = excluded.state,"
-                    " vector = excluded.vector, attempts = excluded.attempts, retry_at = excluded.retry_at,"
-                    " reason = excluded.reason",
-                    row,
-                )
-            db.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", parts)
+            columns = f"{_TURN}, failed, tries, retry_at, reason"
+            db.executemany(f"INSERT INTO arrivals ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", contents.arrivals)
+            for *turn, vector in contents.indexed:
+                self._index(db, NewTurn(*turn), vector)
+            db.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", contents.parts)
 
     # Reading
 
-    def contents(self) -> tuple[list[Any], list[Any]]:
-        """Return all turns and all parts, for :meth:`take_over`."""
-        return self._read(f"SELECT {CONTENT} FROM turns ORDER BY change"), self._read("SELECT * FROM parts")
+    def contents(self) -> Contents:
+        """Return everything but the facts."""
+        return Contents(*(self._read(query) for query in _CONTENTS))
 
-    def due(self, limit: int) -> list[tuple[NewTurn, int]]:
-        """Return the oldest pending turns whose time has come, each with how often it was tried."""
+    def due(self, limit: int) -> list[Arrival]:
+        """Return the turns that wait and whose time has come, oldest first."""
         rows = self._read(
-            "SELECT turn_id, text, turn, metadata, attempts FROM turns"
-            " WHERE state = 'pending' AND retry_at <= ? ORDER BY change LIMIT ?",
-            time.time(),
-            limit,
+            f"SELECT {_TURN}, change, tries FROM arrivals WHERE {_DUE} ORDER BY change LIMIT ?", time.time(), limit
         )
-        return [(NewTurn(*row[:4]), row[4]) for row in rows]
+        return [Arrival(row[4], NewTurn(*row[:4]), row[5]) for row in rows]
 
     def next_retry(self) -> float | None:
-        """Return when the next postponed turn is due (seconds since the epoch); ``None`` if none is pending."""
-        due: float | None = self._read("SELECT min(retry_at) FROM turns WHERE state = 'pending' AND retry_at > 0")[0][0]
+        """Return when the next postponed turn is due (seconds since the epoch); ``None`` if none is postponed."""
+        due: float | None = self._read(f"SELECT min(retry_at) FROM arrivals WHERE {_PENDING} AND retry_at > 0")[0][0]
         return due
 
     def waiting(self, up_to: int) -> int:
-        """Count the pending turns, up to a change, that are not postponed."""
-        count: int = self._read(
-            "SELECT count(*) FROM turns WHERE state = 'pending' AND retry_at <= ? AND change <= ?", time.time(), up_to
-        )[0][0]
+        """Count the turns that arrived up to a change and are due."""
+        count: int = self._read(f"SELECT count(*) FROM arrivals WHERE {_DUE} AND change <= ?", time.time(), up_to)[0][0]
         return count
 
-    def counts(self) -> dict[str, int]:
-        """Count the turns by state."""
-        return dict(self._read("SELECT state, count(*) FROM turns GROUP BY state"))
+    def count_unembedded(self) -> tuple[int, int]:
+        """Count the turns without a vector: those that are due, and those that failed or are postponed."""
+        due = f"count(*) FILTER (WHERE {_DUE})"
+        row: tuple[int, int] = self._read(f"SELECT {due}, count(*) - {due} FROM arrivals", *[time.time()] * 2)[0]
+        return row
 
     def failed(self) -> list[FailedTurn]:
-        """Return the turns that were given up, oldest first, and those that are postponed."""
+        """Return the turns that failed or are postponed, oldest first."""
         rows = self._read(
-            "SELECT turn_id, text, reason, attempts FROM turns"
-            " WHERE state = 'failed' OR (state = 'pending' AND retry_at > ?) ORDER BY change",
-            time.time(),
+            f"SELECT turn_id, text, reason, tries FROM arrivals WHERE NOT ({_DUE}) ORDER BY change", time.time()
         )
         return [FailedTurn(*row) for row in rows]
 
+    def unembedded(self) -> list[NewTurn]:
+        """Return the turns without a vector, in the order they arrived."""
+        return [NewTurn(*row) for row in self._read(f"SELECT {_TURN} FROM arrivals ORDER BY change")]
+
     def indexed_since(self, change: int) -> list[IndexedTurn]:
         """Return the turns that were indexed after a change, in that order."""
-        rows = self._read(
-            "SELECT turn_id, text, turn, metadata, change, vector FROM turns"
-            " WHERE change > ? AND state = 'indexed' ORDER BY change",
-            change,
-        )
+        rows = self._read(f"SELECT {_TURN}, change, vector FROM indexed WHERE change > ? ORDER BY change", change)
         return [IndexedTurn(row[4], NewTurn(*row[:4]), np.frombuffer(row[5])) for row in rows]
 
     def count_indexed_since(self, change: int) -> int:
         """Count the turns that were indexed after a change."""
-        query = "SELECT count(*) FROM turns WHERE change > ? AND state = 'indexed'"
-        count: int = self._read(query, change)[0][0]
+        count: int = self._read("SELECT count(*) FROM indexed WHERE change > ?", change)[0][0]
         return count
-
-    def unfinished(self) -> list[NewTurn]:
-        """Return the turns that have no vector: pending and failed ones."""
-        return [NewTurn(*row) for row in self._read(f"{_NEW} WHERE state != 'indexed' ORDER BY change")]
 
     def all_parts(self) -> dict[str, list[Vector]]:
         """Return the vectors of the parts of all long turns, by turn id."""
@@ -385,3 +391,14 @@ def _refuse_foreign(connection: sqlite3.Connection) -> None:
         raise sqlite3.DatabaseError(f"not a journal of this version: application {found[0]}, version {found[1]}")
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def salvage(path: Path) -> Contents:
+    """Read what can be read of a damaged journal."""
+    found: list[list[Any]] = []
+    for query in _CONTENTS:
+        rows: list[Any] = []
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as connection:
+            rows.extend(connection.execute(query))  # keeps those before the damage
+        found.append(rows)
+    return Contents(*found)

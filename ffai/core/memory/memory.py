@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ffai._text import clean_text
-from ffai.core.arguments import check_dict, check_number, check_search, check_str, check_timestamp
+from ffai.core.arguments import check_number, check_search
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import sharing
 from ffai.core.memory.collection import Collection
@@ -83,11 +83,10 @@ class Memory:
             Its position in the store.
 
         Raises:
-            ArgumentTypeError: it is not a turn, or holds a value that can't be stored.
             EmbeddingError: the embedder gave vectors that can't be used.
             Exception: whatever the embedder raises. Nothing is stored.
         """
-        return self.index_turn_text(_said(turn), turn, metadata)
+        return self.index_turn_text(turn_text(turn), turn, metadata)
 
     def index_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Embed a text now and store a turn beside it; see :meth:`index_turn`."""
@@ -100,7 +99,7 @@ class Memory:
 
     async def aindex_turn(self, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Await :meth:`index_turn`."""
-        return await self.aindex_turn_text(_said(turn), turn, metadata)
+        return await self.aindex_turn_text(turn_text(turn), turn, metadata)
 
     async def aindex_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Await :meth:`index_turn_text`."""
@@ -136,10 +135,6 @@ class Memory:
             ArgumentTypeError: an argument has a wrong type, or the metadata a value that can't be stored.
             ClosedError: the memory was closed.
         """
-        check_str("prompt", prompt)
-        check_str("response", response)
-        if timestamp is not None:
-            check_timestamp("timestamp", timestamp)
         turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, metadata=metadata)
         with self._entering:
             self._open.accept(turn)
@@ -153,7 +148,7 @@ class Memory:
         top_k: int = 5,
         threshold: float | None = None,
         *,
-        wait: float = BARRIER,
+        wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
         """Find the turns closest in meaning.
@@ -162,7 +157,8 @@ class Memory:
             query: what to look for, in words.
             top_k: how many at the most; none for 0 or less.
             threshold: keeps cosines of at least this; ``None`` keeps all.
-            wait: seconds to wait, at the most, until turns accepted before this call can be found.
+            wait: seconds to wait, at the most, until turns accepted before this call can be found; ``None`` waits as
+                long as it takes.
             distinct: whether turns with the same text in the same scope count once.
 
         Returns:
@@ -187,7 +183,7 @@ class Memory:
         top_k: int = 5,
         threshold: float | None = None,
         *,
-        wait: float = BARRIER,
+        wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
         """Await :meth:`search`."""
@@ -312,14 +308,6 @@ class Memory:
         if self._closed or self._collection.closed:
             raise ClosedError("The memory is closed; turns can't be added to it any more.")
         return self._collection
-
-
-def _said(turn: dict[str, Any]) -> str:
-    check_dict("turn", turn)
-    content = turn.get("content")
-    if not isinstance(content, (str, list, tuple, Mapping)):
-        raise ArgumentTypeError(f"turn must have a content of text or message parts, not {content!r:.100}.")
-    return turn_text(turn)
 
 
 def _seconds(timeout: float | None) -> float | None:

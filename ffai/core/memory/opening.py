@@ -7,14 +7,14 @@ import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffai.core.embeddings.protocol import Embedder, embedder_name
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.identity import NewTurn
-from ffai.core.memory.journal import CONTENT, Durability, IndexedTurn, Journal
+from ffai.core.memory.journal import Durability, IndexedTurn, Journal, salvage
 from ffai.core.memory.parquet import FileFacts, read_facts, read_file, row_ids, turns_of, vectors_of
 from ffai.core.memory.place import Place, move_aside
 from ffai.core.memory.turn_store import TurnVectorStore
@@ -102,19 +102,8 @@ def _with_journal(
         aside = _set_aside(place.journal, error, notes)
         collection = Collection(embedder, store, place, durability)
         if aside is not None:
-            collection.journal.active.take_over(*_salvage(aside))
+            collection.journal.active.take_over(salvage(aside))
         return collection
-
-
-def _salvage(path: Path) -> tuple[list[Any], list[Any]]:
-    """Read what can be read of a damaged journal."""
-    turns: list[Any] = []
-    parts: list[Any] = []
-    for rows, query in ((turns, f"SELECT {CONTENT} FROM turns"), (parts, "SELECT * FROM parts")):
-        with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
-            for row in connection.execute(query):
-                rows.append(row)
-    return turns, parts
 
 
 def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFacts) -> None:
@@ -122,20 +111,20 @@ def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFac
     journal = collection.journal.active
     journal.start_above(facts.change)
     newer = {turn.new.turn_id: turn for turn in journal.indexed_since(_holds(facts, journal))}
-    unfinished = {turn.turn_id for turn in journal.unfinished()}
+    unembedded = {turn.turn_id for turn in journal.unembedded()}
     in_store = turns_of(collection.store)
     in_file = _Rows.of(frame, collection.place) if frame is not None and len(frame) else None
     if in_file is not None:
-        known = {*newer, *unfinished, *in_store}
+        known = {*newer, *unembedded, *in_store}
         chosen = [row for row, turn in enumerate(in_file.turns) if turn.turn_id not in known]
         _take(collection, in_file.only(chosen), facts.model, journal.all_parts())
     if newer:
         rows = _Rows.journaled([turn for turn_id, turn in newer.items() if turn_id not in in_store])
         _take(collection, rows, journal.fact("model"), journal.all_parts())
-    kept = {*newer, *unfinished, *(turn.turn_id for turn in in_file.turns)} if in_file else {*newer, *unfinished}
+    kept = {*newer, *unembedded, *(turn.turn_id for turn in in_file.turns)} if in_file else {*newer, *unembedded}
     collection.keep([pair for turn_id, pair in in_store.items() if turn_id not in kept])
     journal.note("model", embedder_name(collection.embedder))
-    if journal.unfinished():
+    if journal.unembedded():
         collection.wake()
 
 

@@ -108,7 +108,7 @@ class Saver:
         old, facts = self._read()
         before = self._change_of(facts, journal)
         new = journal.indexed_since(before)
-        frame = _merged(old, new, {turn.turn_id for turn in journal.unfinished()})
+        frame = _merged(old, new, {turn.turn_id for turn in journal.unembedded()})
         change = max([before, *(turn.change for turn in new)])
         told = FileFacts(journal.journal_id, change, model)
         replace_file(self._place.file, lambda beside: write_frame(frame, beside, told), backup=self._place.backup)
@@ -138,7 +138,7 @@ class Saver:
         self._holds = self._rows = 0
 
 
-def _merged(old: pl.DataFrame | None, new: list[IndexedTurn], unfinished: set[str]) -> pl.DataFrame:
+def _merged(old: pl.DataFrame | None, new: list[IndexedTurn], unembedded: set[str]) -> pl.DataFrame:
     """Join old rows and new turns; a turn that is in both, or waits for a new vector, is dropped from the old."""
     import polars as pl
 
@@ -150,6 +150,6 @@ def _merged(old: pl.DataFrame | None, new: list[IndexedTurn], unfinished: set[st
     )
     if old is None or not len(old):
         return fresh
-    replaced = unfinished | {turn.new.turn_id for turn in new}
+    replaced = unembedded | {turn.new.turn_id for turn in new}
     kept = old.filter(pl.Series([turn_id not in replaced for turn_id in row_ids(old)]))
     return pl.concat([kept, fresh])

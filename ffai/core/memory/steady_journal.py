@@ -56,7 +56,9 @@ class SteadyJournal:
     @property
     def not_durable(self) -> int:
         """How many turns the end of the process would lose."""
-        return sum(self._spare.counts().values()) if self._spare else 0
+        if self._spare is None:
+            return 0
+        return sum(self._spare.count_unembedded()) + self._spare.count_indexed_since(0)
 
     def write(self, change: Callable[[Journal], T]) -> T:
         """Make a change, in the file or, where that fails, in the spare.
@@ -102,7 +104,7 @@ class SteadyJournal:
                 if self._file is None and self._path is not None:
                     self._file = Journal(self._path, durability=self._durability)
                 if self._file is not None:
-                    self._file.take_over(*self._spare.contents())
+                    self._file.take_over(self._spare.contents())
                     self.active = self._file
             except (JournalError, DamagedFileError) as error:
                 self.problem = str(error)
