@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_name
@@ -14,7 +15,7 @@ from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import MAX_BATCH, Indexer
 from ffai.core.memory.journal import Arrival, Durability, FailedTurn
-from ffai.core.memory.parquet import turns_of
+from ffai.core.memory.parquet import free_id, turns_of
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
 from ffai.core.memory.status import FlushResult, MemoryStatus
@@ -23,7 +24,7 @@ from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.turnstile import Turnstile
 from ffai.core.memory.vectorise import embed_turns
 from ffai.core.memory.worker import Worker
-from ffai.core.similarity import Vector
+from ffai.core.similarity import Vector, as_vector
 from ffai.errors import JournalError
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ class Collection:
         self.journal = SteadyJournal(place.journal if place else None, durability)
         self.saver = Saver(place, self.journal) if place else None
         self._changing = threading.RLock()  # between a batch's commit and clear, reindex
+        self._switching = threading.Lock()  # between an embedder and the vectors it made
         self._closing = threading.Lock()
         self._progress = threading.Condition()
         self._epoch = 0
@@ -81,12 +83,18 @@ class Collection:
 
         Returns:
             Its position in the store; ``None``, with nothing kept, where the embedder is no longer the one in use.
+
+        Raises:
+            DimensionError: the vectors are of another size than those in the store. Nothing is kept.
         """
         with self._changing:
             if embedder is not self.embedder:
                 return None
+            for vector in vectors:
+                as_vector(vector, self.store.dimensions)
             if self.place is not None:
-                self.journal.write(lambda journal: journal.index([(turn, vectors)]))
+                kept = replace(turn, turn_id=free_id(turn, self.store))
+                self.journal.write(lambda journal: journal.index([(kept, vectors)]))
                 self._worker.poke()
             return self.store._append(turn.text, turn.turn, turn.metadata, vectors)
 
@@ -106,8 +114,9 @@ class Collection:
         with self._changing:
             if self.place is not None:
                 mine, theirs = turns_of(self.store), turns_of(store)
-                self._join(store, [pair for turn_id, pair in mine.items() if turn_id not in theirs])
-                self.keep([pair for turn_id, pair in theirs.items() if turn_id not in mine])
+                known, given = ({turn.turn_id for turn, _ in turns} for turns in (mine, theirs))
+                self._join(store, [(turn, vectors) for turn, vectors in mine if turn.turn_id not in given])
+                self.keep([(turn, vectors) for turn, vectors in theirs if turn.turn_id not in known])
             self.store = store
 
     def _take(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], arrived: Sequence[int]) -> None:
@@ -148,14 +157,20 @@ class Collection:
                     return
 
     def _switch_to(self, embedder: Embedder, vectors: list[list[Vector]]) -> None:
-        if vectors:
-            self.store._replace(vectors)
-        self.embedder = embedder
+        with self._switching:
+            if vectors:
+                self.store._replace(vectors)
+            self.embedder = embedder
         if self.place is not None:
-            turns = [turn for turn, _ in turns_of(self.store).values()]
-            self.journal.write(lambda journal: journal.index(list(zip(turns, vectors, strict=True))))
-            self.journal.write(lambda journal: journal.note("model", embedder_name(embedder)))
+            turns = [turn for turn, _ in turns_of(self.store)]
+            pairs = list(zip(turns, vectors, strict=True))
+            self.journal.write(lambda journal: journal.index(pairs, model=embedder_name(embedder)))
             self._worker.poke()
+
+    def is_current(self, embedder: Embedder) -> bool:
+        """Tell whether the stored vectors are an embedder's; waits while they are being exchanged."""
+        with self._switching:
+            return embedder is self.embedder
 
     def wake(self) -> None:
         """Let the worker look for turns that wait since the last run."""
@@ -291,7 +306,7 @@ class Collection:
         embedder = self.embedder
         more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self._epoch))
         if self.saver is not None:
-            self.saver.save_if_due(embedder_name(embedder), drained=not more)
+            self.saver.save_if_due(drained=not more)
         else:
             self.journal.write(lambda journal: journal.settle(saved_to=journal.last_change()))
         self._tell()
@@ -324,7 +339,7 @@ class Collection:
     def _finish(self) -> None:
         """End what the worker owns: the last thing its thread does."""
         if self.saver:
-            self.saver.save_if_due(embedder_name(self.embedder), drained=True)
+            self.saver.save_if_due(drained=True)
         self.journal.close()
         self._tell()
 

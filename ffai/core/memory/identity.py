@@ -116,5 +116,6 @@ def content_id(text: str, turn: Mapping[str, Any], metadata: Mapping[str, Any], 
         >>> content_id("a", {}, {}) == content_id("a", {}, {}) != content_id("a", {}, {}, copy=2)
         True
     """
-    content = json.dumps([text, turn, metadata, copy], sort_keys=True, separators=(",", ":"))
-    return "c" + hashlib.blake2b(content.encode(), digest_size=15).hexdigest()
+    content = json.dumps([text, turn, metadata], sort_keys=True, separators=(",", ":"))
+    digest = hashlib.blake2b(content.encode(), digest_size=15).hexdigest()
+    return f"c{digest}" if copy == 1 else f"c{digest}-{copy}"

@@ -154,12 +154,19 @@ class Journal:
             done = self._connection.execute(f"INSERT INTO arrivals ({_TURN}) VALUES (?, ?, ?, ?)", row)
         return done.lastrowid or 0
 
-    def index(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], arrived: Sequence[int] = ()) -> None:
+    def index(
+        self,
+        turns: Sequence[tuple[NewTurn, Sequence[Vector]]],
+        arrived: Sequence[int] = (),
+        *,
+        model: str | None = None,
+    ) -> None:
         """Keep the vectors of turns.
 
         Args:
             turns: each with its own vector and its parts'; a turn that is indexed already gets new ones.
             arrived: the changes with which they arrived, of those that waited here.
+            model: the model that made them, where it is another one than before.
 
         Raises:
             JournalError: they can't be written now; none of them is.
@@ -171,6 +178,8 @@ class Journal:
                 parts = [(turn.turn_id, part, vector.tobytes()) for part, vector in enumerate(vectors[1:])]
                 db.executemany("INSERT INTO parts VALUES (?, ?, ?)", parts)
             db.executemany("DELETE FROM arrivals WHERE change = ?", [(change,) for change in arrived])
+            if model is not None:
+                db.execute("INSERT OR REPLACE INTO facts VALUES ('model', ?)", (model,))
 
     @staticmethod
     def _index(db: sqlite3.Connection, turn: NewTurn, vector: bytes) -> None:

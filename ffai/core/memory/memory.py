@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts, em
 from ffai.core.scope import MemoryScope
 from ffai.core.similarity import Vector
 from ffai.core.turn import turn_text
-from ffai.errors import ArgumentTypeError, ClosedError
+from ffai.errors import ArgumentTypeError, ClosedError, DimensionError
 from ffai.typing import Metadata
 
 BARRIER = 2.0
@@ -50,8 +51,7 @@ class Memory:
     """
 
     def __init__(self, embeddings: Embedder, store: TurnVectorStore | None = None) -> None:
-        if not callable(getattr(embeddings, "embed", None)):
-            raise ArgumentTypeError(f"embeddings must have a method embed(texts), {embeddings!r} has none.")
+        _check_embedder(embeddings)
         self._collection = Collection(embeddings, store if store is not None else TurnVectorStore())
         self._entering = threading.Lock()  # between a turn that comes in and the end, or the move to files
         self._closed = self._is_last = False
@@ -92,7 +92,7 @@ class Memory:
         """Embed a text now and store a turn beside it; see :meth:`index_turn`."""
         new = turn_from_elsewhere(text, turn, metadata)
         embedder = self.embeddings
-        vectors = embed_turns(embedder, [new.text], self.store.dimensions)[0]
+        vectors = embed_turns(embedder, [new.text])[0]
         with self._entering:
             position = self._open.add(new, vectors, embedder)
         return self.index_turn_text(text, turn, metadata) if position is None else position
@@ -173,9 +173,12 @@ class Memory:
         self._collection.wait_for_accepted(_seconds(wait))
         if top_k <= 0 or not self.count():
             return []
-        with self._collection.queries:
-            vector = embed_texts(self.embeddings, [clean_text(query)], self.store.dimensions)[0]
-        return self._find(vector, top_k, threshold, distinct)
+        while True:
+            embedder = self.embeddings
+            with self._collection.queries:
+                vector = embed_texts(embedder, [clean_text(query)])[0]
+            if (hits := self._find(embedder, vector, top_k, threshold, distinct)) is not None:
+                return hits
 
     async def asearch(
         self,
@@ -192,14 +195,26 @@ class Memory:
             await asyncio.to_thread(self._collection.wait_for_accepted, _seconds(wait))
         if top_k <= 0 or not self.count():
             return []
-        with self._collection.queries:
-            vector = (await self._aembed(self.embeddings, [clean_text(query)]))[0]
-        return await asyncio.to_thread(self._find, vector, top_k, threshold, distinct)
+        while True:
+            embedder = self.embeddings
+            with self._collection.queries:
+                vector = (await self._aembed(embedder, [clean_text(query)]))[0]
+            hits = await asyncio.to_thread(self._find, embedder, vector, top_k, threshold, distinct)
+            if hits is not None:
+                return hits
 
-    def _find(self, vector: Vector, top_k: int, threshold: float | None, distinct: bool) -> list[TurnHit]:
-        if distinct:
-            return search_distinct(self.store, vector, top_k, threshold)
-        return self.store.search(vector, top_k, threshold)
+    def _find(
+        self, embedder: Embedder, vector: Vector, top_k: int, threshold: float | None, distinct: bool
+    ) -> list[TurnHit] | None:
+        """Search with a query's vector; ``None`` where its embedder is no longer the one in use."""
+        try:
+            search = partial(search_distinct, self.store) if distinct else self.store.search
+            hits = search(vector, top_k, threshold)
+        except DimensionError:
+            if self._collection.is_current(embedder):
+                raise
+            return None
+        return hits if self._collection.is_current(embedder) else None
 
     async def _aembed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
         vectors: list[Vector] = []
@@ -209,8 +224,8 @@ class Memory:
 
     async def _aembed_some(self, embedder: Embedder, texts: list[str]) -> list[Vector]:
         if callable(aembed := getattr(embedder, "aembed", None)):
-            return check_vectors(embedder, await aembed(texts), len(texts), self.store.dimensions)
-        return await asyncio.to_thread(embed_texts, embedder, texts, self.store.dimensions)
+            return check_vectors(embedder, await aembed(texts), len(texts))
+        return await asyncio.to_thread(embed_texts, embedder, texts)
 
     # Looking after it
 
@@ -223,10 +238,12 @@ class Memory:
             EmbeddingError: the new embedder gave vectors that can't be used.
             Exception: whatever the new embedder raises.
         """
+        _check_embedder(new_embeddings)
         self._open.reindex(new_embeddings)
 
     async def areindex(self, new_embeddings: Embedder) -> None:
         """Await :meth:`reindex`."""
+        _check_embedder(new_embeddings)
         await asyncio.to_thread(self.reindex, new_embeddings)
 
     def count(self) -> int:
@@ -308,6 +325,11 @@ class Memory:
         if self._closed or self._collection.closed:
             raise ClosedError("The memory is closed; turns can't be added to it any more.")
         return self._collection
+
+
+def _check_embedder(embeddings: object) -> None:
+    if not callable(getattr(embeddings, "embed", None)):
+        raise ArgumentTypeError(f"embeddings must have a method embed(texts), {embeddings!r} has none.")
 
 
 def _seconds(timeout: float | None) -> float | None:

@@ -56,7 +56,10 @@ def remembered_model(place: Place) -> str | None:
     for path in (place.file, place.backup):
         if (model := read_facts(path).model) is not None:
             return model
-    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{place.journal.as_uri()}?mode=ro", uri=True)) as journal:
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"{place.journal.absolute().as_uri()}?mode=ro", uri=True)) as journal,
+    ):
         row = journal.execute("SELECT value FROM facts WHERE name = 'model'").fetchone()
         return str(row[0]) if row else None
     return None
@@ -112,7 +115,7 @@ def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFac
     journal.start_above(facts.change)
     newer = {turn.new.turn_id: turn for turn in journal.indexed_since(_holds(facts, journal))}
     unembedded = {turn.turn_id for turn in journal.unembedded()}
-    in_store = turns_of(collection.store)
+    in_store = {turn.turn_id: (turn, vectors) for turn, vectors in turns_of(collection.store)}
     in_file = _Rows.of(frame, collection.place) if frame is not None and len(frame) else None
     if in_file is not None:
         known = {*newer, *unembedded, *in_store}

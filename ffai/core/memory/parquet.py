@@ -214,10 +214,9 @@ def row_ids(frame: pl.DataFrame) -> list[str]:
     noted = frame["turn"].str.json_path_match("$.metadata.ffai.turn_id").to_list()
     copies: Counter[str] = Counter()
     for row in [row for row, turn_id in enumerate(noted) if turn_id is None]:
-        text, turn, metadata = frame["text"][row], frame["turn"][row], frame["metadata"][row]
-        content = f"{text}\0{turn}\0{metadata}"
-        copies[content] += 1
-        noted[row] = content_id(text, json.loads(turn), json.loads(metadata), copies[content])
+        content = frame["text"][row], json.loads(frame["turn"][row]), json.loads(frame["metadata"][row])
+        copies[content_id(*content)] += 1
+        noted[row] = content_id(*content, copies[content_id(*content)])
     return noted
 
 
@@ -229,11 +228,20 @@ def fill(store: TurnVectorStore, frame: pl.DataFrame, source: str) -> None:
     store._extend(text, turn, metadata, vectors_of(frame, source)[:, None])
 
 
-def turns_of(store: TurnVectorStore) -> dict[str, tuple[NewTurn, list[Vector]]]:
-    """Return the turns a store holds, by id: each with its own vector and its parts'."""
+def turns_of(store: TurnVectorStore) -> list[tuple[NewTurn, list[Vector]]]:
+    """Return the turns a store holds: each with its own vector and its parts'."""
     texts, vectors, turns, metadata = store._columns()
     if not texts:
-        return {}
+        return []
     ids = row_ids(frame_of(texts, vectors, turns, metadata))
-    rows = zip(ids, texts, turns, metadata, store._groups(), strict=True)
-    return {row[0]: (NewTurn(*row[:4]), row[4]) for row in rows}
+    rows = zip(ids, texts, turns, metadata, strict=True)
+    return [(NewTurn(*row), group) for row, group in zip(rows, store._groups(), strict=True)]
+
+
+def free_id(turn: NewTurn, store: TurnVectorStore) -> str:
+    """Return the id a turn has beside those of a store: its own, else one that tells it from equal ones."""
+    if turn.turn_id != content_id(turn.text, json.loads(turn.turn), json.loads(turn.metadata)):
+        return turn.turn_id
+    rows = [(json.loads(other), json.loads(metadata)) for other, metadata in store._with_text(turn.text)]
+    copies = sum(content_id(turn.text, *row) == turn.turn_id for row in rows)
+    return content_id(turn.text, json.loads(turn.turn), json.loads(turn.metadata), copies + 1)

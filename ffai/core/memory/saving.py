@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ class Saver:
         self._holds = 0
         self._rows = 0
         self._not_before = 0.0
+        self._writing = threading.Lock()  # between writing the files and removing them
         self.asked = False
         """Whether somebody waits for the file to hold every indexed turn."""
         self.problem: str | None = None
@@ -61,34 +63,35 @@ class Saver:
         self.asked = self._unsaved() > 0
         return self.asked
 
-    def save_if_due(self, model: str, *, drained: bool) -> None:
+    def save_if_due(self, *, drained: bool) -> None:
         """Write the file if it is time.
 
         Args:
-            model: name of the embedding model.
             drained: whether no turn waits to be embedded.
         """
         if self._is_due(drained) and time.monotonic() >= self._not_before:
-            self.save(model)
+            self.save()
         if drained:
             self.asked = False
 
     def _is_due(self, drained: bool) -> bool:
         if not self._journal.healthy or not (unsaved := self._unsaved()):
             return False
-        if not drained:  # embedding comes first; and the old file stays whole until all its turns have new vectors
-            grown = unsaved >= max(SMALL, self._rows // GROWTH)
-            return grown and not self._journal.read(lambda journal: journal.fact("embedding_again"))
+        again, retry = self._journal.read(lambda journal: (journal.fact("embedding_again"), journal.next_retry()))
+        if again and (retry is not None or not drained):
+            return False  # the old file stays whole until all its turns have new vectors
+        if not drained:  # embedding comes first
+            return unsaved >= max(SMALL, self._rows // GROWTH)
         return self.asked or self._rows < SMALL or unsaved * GROWTH >= self._rows
 
     def _unsaved(self) -> int:
         return self._journal.read(lambda journal: journal.count_indexed_since(self._holds))
 
-    def save(self, model: str) -> None:
+    def save(self) -> None:
         """Write the file; a failure is said once and tried again later."""
         try:
-            with filelock.FileLock(self._place.lock, timeout=0):
-                self._merge(self._journal.active, model)
+            with self._writing, filelock.FileLock(self._place.lock, timeout=0):
+                self._merge(self._journal.active)
         except filelock.Timeout:
             return  # another process writes it
         except (OSError, StoreError) as error:
@@ -103,11 +106,11 @@ class Saver:
         self.problem = None
         self._journal.active.checkpoint()
 
-    def _merge(self, journal: Journal, model: str) -> None:
+    def _merge(self, journal: Journal) -> None:
         """Write what the file and the journal hold together, then drop from the journal what two files hold."""
         old, facts = self._read()
         before = self._change_of(facts, journal)
-        new = journal.indexed_since(before)
+        new, model = self._journal.read(lambda journal: (journal.indexed_since(before), journal.fact("model")))
         frame = _merged(old, new, {turn.turn_id for turn in journal.unembedded()})
         change = max([before, *(turn.change for turn in new)])
         told = FileFacts(journal.journal_id, change, model)
@@ -133,9 +136,10 @@ class Saver:
 
     def clear(self) -> None:
         """Remove the files; the journal is cleared by its owner."""
-        for path in (self._place.file, self._place.backup):
-            path.unlink(missing_ok=True)
-        self._holds = self._rows = 0
+        with self._writing:
+            for path in (self._place.file, self._place.backup):
+                path.unlink(missing_ok=True)
+            self._holds = self._rows = 0
 
 
 def _merged(old: pl.DataFrame | None, new: list[IndexedTurn], unembedded: set[str]) -> pl.DataFrame:

@@ -212,6 +212,12 @@ class TurnVectorStore:
         vectors = table.vectors.exact(table.first_rows[chosen]) if table.vectors else np.empty((0, 0))
         return table.texts[chosen], vectors, table.turns[chosen], table.metadata[chosen]
 
+    def _with_text(self, text: str) -> list[tuple[str, str]]:
+        """Return turn and metadata, as JSON, of the entries with a text."""
+        table, count, _ = self._snapshot()
+        found = [entry for entry, other in enumerate(table.texts[:count]) if other == text]
+        return [(table.turns[entry], table.metadata[entry]) for entry in found]
+
     def _groups(self, start: int = 0) -> list[list[Vector]]:
         """Return for each entry, from one on, its own vector and its parts'."""
         table, count, rows = self._snapshot()
