@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffai.core.memory import TurnVectorStore
+from ffai.core.memory.vectors import VectorBlocks
+from ffai.core.similarity import cosine, unit
 
 HAIR = 1e-12
 """What a double precision cosine of up to 400 numbers may be off by."""
@@ -140,3 +142,13 @@ def test_near_ties_below_single_precision_are_told_apart_among_thousands() -> No
     for place in order:
         store.add(str(place), query + aside * (1 + int(place)) * 1e-6, {})
     assert [hit.text for hit in store.search(query, 20)] == [str(place) for place in range(20)]
+
+
+@given(collections())
+def test_a_scan_of_bytes_is_as_close_as_it_says(collection):
+    rows = np.array([turn[0] for turn in collection.turns])
+    blocks = VectorBlocks(rows.shape[1], with_bytes=True)
+    blocks.append(rows)
+    direction = unit(np.array(collection.query))
+    rough, error = blocks.scan(direction, len(rows))
+    assert np.abs(rough - cosine(direction, rows)).max() <= error

@@ -209,7 +209,7 @@ class Collection:
         """
         if self.closed or isinstance(self.embedder, AbsentEmbedder):
             return False
-        return self.journal.read(lambda journal: journal.waiting(up_to)) > 0
+        return self.journal.read(lambda journal: journal.count_due(up_to)) > 0
 
     def wait_for_accepted(self, timeout: float | None) -> None:
         """Wait until the turns accepted so far are indexed, failed or postponed, or the time is over."""
@@ -242,7 +242,7 @@ class Collection:
     def _look(self) -> Look:
         if self.closed:
             return self._last_look
-        unembedded, failed = self.journal.read(lambda journal: (sum(journal.count_unembedded()), journal.failed()))
+        unembedded, failed = self.journal.read(lambda journal: (journal.count_unembedded(), journal.failed()))
         return FlushResult(self.store.count(), unembedded - len(failed), len(failed)), tuple(failed)
 
     def close(self, timeout: float | None) -> FlushResult:

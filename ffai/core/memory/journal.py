@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS parts (
 _NEXT_CHANGE = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'arrivals'"
 _LAST_CHANGE = "(SELECT seq FROM sqlite_sequence WHERE name = 'arrivals')"
 _TURN = "turn_id, text, turn, metadata"
-_PENDING = "failed = 0"
+_NO_LIMIT = 2**63 - 1
 _DUE = "failed = 0 AND retry_at <= ?"
 
 
@@ -86,7 +86,7 @@ class FailedTurn:
     turn_id: str
     text: str
     reason: str
-    tries: int
+    attempts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,19 +280,24 @@ class Journal:
 
     def next_retry(self) -> float | None:
         """Return when the next postponed turn is due (seconds since the epoch); ``None`` if none is postponed."""
-        due: float | None = self._read(f"SELECT min(retry_at) FROM arrivals WHERE {_PENDING} AND retry_at > 0")[0][0]
+        due: float | None = self._read("SELECT min(retry_at) FROM arrivals WHERE failed = 0 AND retry_at > 0")[0][0]
         return due
 
-    def waiting(self, up_to: int) -> int:
-        """Count the turns that arrived up to a change and are due."""
-        count: int = self._read(f"SELECT count(*) FROM arrivals WHERE {_DUE} AND change <= ?", time.time(), up_to)[0][0]
+    def count_due(self, up_to: int = _NO_LIMIT) -> int:
+        """Count the turns that wait and whose time has come, of those that arrived up to a change."""
+        query = f"SELECT count(*) FROM arrivals WHERE {_DUE} AND change <= ?"
+        count: int = self._read(query, time.time(), up_to)[0][0]
         return count
 
-    def count_unembedded(self) -> tuple[int, int]:
-        """Count the turns without a vector: those that are due, and those that failed or are postponed."""
-        due = f"count(*) FILTER (WHERE {_DUE})"
-        row: tuple[int, int] = self._read(f"SELECT {due}, count(*) - {due} FROM arrivals", *[time.time()] * 2)[0]
-        return row
+    def count_unembedded(self) -> int:
+        """Count the turns without a vector."""
+        count: int = self._read("SELECT count(*) FROM arrivals")[0][0]
+        return count
+
+    def count(self) -> int:
+        """Count all turns, whatever their state."""
+        count: int = self._read("SELECT (SELECT count(*) FROM arrivals) + (SELECT count(*) FROM indexed)")[0][0]
+        return count
 
     def failed(self) -> list[FailedTurn]:
         """Return the turns that failed or are postponed, oldest first."""

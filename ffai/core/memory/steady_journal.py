@@ -56,9 +56,7 @@ class SteadyJournal:
     @property
     def not_durable(self) -> int:
         """How many turns the end of the process would lose."""
-        if self._spare is None:
-            return 0
-        return sum(self._spare.count_unembedded()) + self._spare.count_indexed_since(0)
+        return self._spare.count() if self._spare else 0
 
     def write(self, change: Callable[[Journal], T]) -> T:
         """Make a change, in the file or, where that fails, in the spare.

@@ -14,7 +14,7 @@ from ffai.core.arguments import check_number, check_whole
 from ffai.core.memory.hit import Entry, TurnHit
 from ffai.core.memory.identity import checked
 from ffai.core.memory.vectors import VectorBlocks
-from ffai.core.similarity import Vector, as_vector, candidates, cosine, rounding_bound, unit
+from ffai.core.similarity import Vector, as_vector, candidates, cosine, likely_best, rounding_bound, unit
 from ffai.errors import DimensionError
 from ffai.typing import Metadata
 
@@ -172,9 +172,7 @@ class TurnVectorStore:
         if top_k <= 0 or not count or table.vectors is None:
             return []
         query = as_vector(query, table.vectors.dimensions)
-        scores = _best_of_each(table.vectors.scan(unit(query), rows), table, count)
-        chosen = candidates(scores, top_k, rounding_bound(query.size))
-        exact = _exact_scores(query, table, table.vectors, chosen, rows)
+        chosen, exact = _best(query, table, table.vectors, count, rows, top_k)
         best = np.lexsort((chosen, -exact))[:top_k]
         return [
             _hit(table, int(chosen[place]), float(exact[place]))
@@ -245,20 +243,45 @@ class TurnVectorStore:
             return True
 
 
-def _best_of_each(scores: NDArray[np.float32], table: _Table, count: int) -> NDArray[np.float32]:
-    """Score each entry as the best of its rows."""
-    if scores.size == count:
-        return scores
-    best: NDArray[np.float32] = np.maximum.reduceat(scores, table.first_rows[:count])
-    return best
+def _best(
+    query: Vector, table: _Table, vectors: VectorBlocks, count: int, rows: int, top_k: int
+) -> tuple[NDArray[np.intp], Vector]:
+    """Find every entry that can be among the ``top_k`` best, with its exact score.
+
+    A scan gives rough scores, each at most ``error`` away. The ``top_k``-th best of a guess bounds the final one from
+    below, so whatever scores less than that by more than ``error`` is out for certain, and the rest is scored again.
+    """
+    direction = unit(query)
+    firsts = None if rows == count else np.array(table.first_rows[:count])
+    scores, error = vectors.scan(direction, rows)
+    rough = scores if firsts is None else np.maximum.reduceat(scores, firsts)
+    rounding = rounding_bound(query.size)
+
+    def score(entries: NDArray[np.intp]) -> NDArray[np.float32]:
+        if firsts is None:
+            return vectors.score(direction, entries)
+        of_entries, starts = _rows_of(table, entries, rows)
+        best: NDArray[np.float32] = np.maximum.reduceat(vectors.score(direction, of_entries), starts)
+        return best
+
+    guess = score(likely_best(rough, top_k))
+    floor = np.partition(guess, guess.size - top_k)[guess.size - top_k] if top_k < guess.size else -2.0
+    possible = np.flatnonzero(rough >= np.float32(floor - error - rounding))
+    chosen = possible[candidates(score(possible), top_k, rounding)]
+    return chosen, _exact_scores(query, table, vectors, chosen, rows)
+
+
+def _rows_of(table: _Table, entries: NDArray[np.intp], rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows of entries, and where among them each entry begins."""
+    spans = [table.rows_of(entry, rows) for entry in entries.tolist()]
+    starts = np.cumsum([0, *(len(span) for span in spans[:-1])])
+    return np.array([row for span in spans for row in span], dtype=np.intp), starts
 
 
 def _exact_scores(query: Vector, table: _Table, vectors: VectorBlocks, entries: NDArray[np.intp], rows: int) -> Vector:
     """Score the chosen entries in double precision: shape ``(len(entries),)``."""
-    spans = [table.rows_of(entry, rows) for entry in entries.tolist()]
-    scores = cosine(query, vectors.exact([row for span in spans for row in span]))
-    starts = np.cumsum([0, *(len(span) for span in spans[:-1])])
-    best: Vector = np.maximum.reduceat(scores, starts)
+    of_entries, starts = _rows_of(table, entries, rows)
+    best: Vector = np.maximum.reduceat(cosine(query, vectors.exact(of_entries)), starts)
     return best
 
 

@@ -1,23 +1,46 @@
-"""Rows of vectors that only grow, in blocks: no row is ever moved, so a search needs no lock."""
+"""Rows of vectors that only grow, in blocks: no row is ever moved, so a search needs no lock.
+
+Each row is kept twice: in single precision, and as bytes with a scale of its own. A scan reads the bytes, a quarter of
+the memory; what it finds is scored again from the numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffai.core.similarity import Vector, unit
+from ffai.core.similarity import Vector, rounding_bound, unit
 
-BLOCK_ROWS = 4096
-"""Rows a block has room for; the operating system gives it memory as it fills."""
+SMALLEST_BLOCK = 1024
+LARGEST_BLOCK = 65_536
+"""Rows. Blocks double up to this size; the operating system gives them memory as they fill."""
+
+Singles = NDArray[np.float32]
+
+
+class _Block:
+    """Room for a number of rows."""
+
+    def __init__(self, start: int, rows: int, dimensions: int, *, with_bytes: bool) -> None:
+        self.start, self.rows = start, rows
+        self.singles = np.empty((rows, dimensions), dtype=np.float32)
+        self.inverse_lengths = np.empty(rows, dtype=np.float32)
+        self.bytes = np.empty((rows, dimensions), dtype=np.int8) if with_bytes else None
+        self.scales = np.empty(rows if with_bytes else 0, dtype=np.float32)
 
 
 class VectorBlocks:
     """Vectors of one size. Adding is for one thread at a time; reading rows below ``count`` is for any.
 
-    Each row is kept in single precision where that loses nothing. Otherwise its direction is, and the vector itself
-    stays beside it in double precision.
+    A row is kept in single precision where that loses nothing. Otherwise its direction is, and the vector itself stays
+    beside it in double precision.
+
+    Args:
+        dimensions: the size of the vectors.
+        with_bytes: whether rows are kept as bytes too; ``None`` where the library that scans them is installed.
 
     Example:
         >>> blocks = VectorBlocks(2)
@@ -27,29 +50,44 @@ class VectorBlocks:
                [3. , 4. ]]))
     """
 
-    def __init__(self, dimensions: int) -> None:
+    def __init__(self, dimensions: int, *, with_bytes: bool | None = None) -> None:
         self.dimensions = dimensions
         self.count = 0
-        self._rows: list[NDArray[np.float32]] = []
-        self._inverse_lengths: list[NDArray[np.float32]] = []
+        self._with_bytes = find_spec("numkong") is not None if with_bytes is None else with_bytes
+        self._blocks: list[_Block] = []
+        self._starts: list[int] = []
         self._doubles: dict[int, Vector] = {}
+        self._largest_loss = 0.0
+        """How far the bytes of a row are from its direction at the most."""
 
     def append(self, vectors: Vector) -> None:
         """Add rows: shape ``(rows, dimensions)``, finite."""
         singles, inverse_lengths = self._singles(vectors)
         added = 0
         while added < len(vectors):
-            block, row = divmod(self.count, BLOCK_ROWS)
-            if block == len(self._rows):
-                self._inverse_lengths.append(np.empty(BLOCK_ROWS, dtype=np.float32))
-                self._rows.append(np.empty((BLOCK_ROWS, self.dimensions), dtype=np.float32))
-            fits = min(BLOCK_ROWS - row, len(vectors) - added)
-            self._rows[block][row : row + fits] = singles[added : added + fits]
-            self._inverse_lengths[block][row : row + fits] = inverse_lengths[added : added + fits]
+            block = self._block_for(self.count)
+            first = self.count - block.start
+            fits = min(block.rows - first, len(vectors) - added)
+            there, here = slice(first, first + fits), slice(added, added + fits)
+            block.singles[there], block.inverse_lengths[there] = singles[here], inverse_lengths[here]
+            if block.bytes is not None:
+                directions = singles[here] * inverse_lengths[here, None]
+                block.bytes[there], block.scales[there], loss = as_bytes(directions)
+                self._largest_loss = max(self._largest_loss, loss)
             added += fits
             self.count += fits
 
-    def _singles(self, vectors: Vector) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _block_for(self, row: int) -> _Block:
+        last = self._blocks[-1] if self._blocks else None
+        if last is not None and row < last.start + last.rows:
+            return last
+        rows = min(LARGEST_BLOCK, max(SMALLEST_BLOCK, row))
+        block = _Block(row, rows, self.dimensions, with_bytes=self._with_bytes)
+        self._blocks.append(block)
+        self._starts.append(row)
+        return block
+
+    def _singles(self, vectors: Vector) -> tuple[Singles, Singles]:
         """Round rows to single precision, and keep beside them those that lose by it."""
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             singles = vectors.astype(np.float32)
@@ -61,34 +99,99 @@ class VectorBlocks:
             singles[row], inverse_lengths[row] = unit(vectors[row]), 1.0
         return singles, inverse_lengths
 
-    def scan(self, query: Vector, count: int) -> NDArray[np.float32]:
-        """Score the first ``count`` rows in single precision.
+    def scan(self, query: Vector, count: int) -> tuple[Singles, float]:
+        """Score the first ``count`` rows, roughly.
 
         Args:
-            query: shape ``(dimensions,)``, of unit length.
+            query: shape ``(dimensions,)``, of unit length, or zero.
             count: how many rows, at most :attr:`count`.
 
         Returns:
-            Cosines, shape ``(count,)``, each within :func:`ffai.core.similarity.rounding_bound` of the exact one.
+            Cosines, shape ``(count,)``, and how far each is from the exact one at the most.
         """
         probe = query.astype(np.float32)
         scores = np.empty(count, dtype=np.float32)
-        for start in range(0, count, BLOCK_ROWS):
-            block, rows = start // BLOCK_ROWS, min(BLOCK_ROWS, count - start)
-            np.matmul(self._rows[block][:rows], probe, out=scores[start : start + rows])
-            scores[start : start + rows] *= self._inverse_lengths[block][:rows]
+        if not self._with_bytes:
+            for block, rows in self._filled(count):
+                part = scores[block.start : block.start + rows]
+                np.matmul(block.singles[:rows], probe, out=part)
+                part *= block.inverse_lengths[:rows]
+            return scores, rounding_bound(self.dimensions)
+        probe_bytes, probe_scales, lost = as_bytes(probe[None])
+        for block, rows in self._filled(count):
+            part = scores[block.start : block.start + rows]
+            np.multiply(_byte_products(probe_bytes, block, rows), block.scales[:rows], out=part)
+        scores *= probe_scales[0]
+        return scores, lost * (1.0 + self._largest_loss) + self._largest_loss + rounding_bound(self.dimensions)
+
+    def _filled(self, count: int) -> Iterator[tuple[_Block, int]]:
+        for block in list(self._blocks):
+            if block.start < count:
+                yield block, min(block.rows, count - block.start)
+
+    def score(self, query: Vector, rows: NDArray[np.intp]) -> Singles:
+        """Score chosen rows in single precision.
+
+        Args:
+            query: shape ``(dimensions,)``, of unit length, or zero.
+            rows: row numbers, ascending.
+
+        Returns:
+            Cosines, shape ``(len(rows),)``, each within :func:`ffai.core.similarity.rounding_bound` of the exact one.
+        """
+        probe = query.astype(np.float32)
+        scores = np.empty(rows.size, dtype=np.float32)
+        for block, places in self._by_block(rows):
+            there = rows[places] - block.start
+            scores[places] = (block.singles[there] @ probe) * block.inverse_lengths[there]
         return scores
 
     def exact(self, rows: Sequence[int] | NDArray[np.intp]) -> Vector:
         """Return the vectors as they were added: shape ``(len(rows), dimensions)``, in double precision."""
         numbers = np.asarray(rows, dtype=np.intp)
         found = np.empty((numbers.size, self.dimensions))
-        blocks = numbers // BLOCK_ROWS
-        for block in np.unique(blocks):
-            chosen = blocks == block
-            found[chosen] = self._rows[block][numbers[chosen] % BLOCK_ROWS]
+        for block, places in self._by_block(numbers):
+            found[places] = block.singles[numbers[places] - block.start]
         if self._doubles:
             for place, row in enumerate(numbers.tolist()):
                 if (vector := self._doubles.get(row)) is not None:
                     found[place] = vector
         return found
+
+    def _by_block(self, rows: NDArray[np.intp]) -> Iterator[tuple[_Block, NDArray[np.intp]]]:
+        """Yield each block that has some of the rows, with their places among them."""
+        if not rows.size:
+            return
+        blocks = np.searchsorted(self._starts, rows, side="right") - 1
+        for number in np.unique(blocks).tolist():
+            yield self._blocks[number], np.flatnonzero(blocks == number)
+
+
+def as_bytes(directions: Singles) -> tuple[NDArray[np.int8], Singles, float]:
+    """Write vectors as bytes, each with a scale of its own.
+
+    Args:
+        directions: shape ``(rows, dim)``, of unit length, or zero.
+
+    Returns:
+        The bytes, shape ``(rows, dim)``; the scales, shape ``(rows,)``; and the largest distance between a vector
+        and its bytes times their scale.
+
+    Example:
+        >>> numbers, scales, lost = as_bytes(np.array([[0.6, 0.8]], dtype=np.float32))
+        >>> numbers.tolist(), bool(lost < 0.01)
+        ([[95, 127]], True)
+    """
+    scales = np.abs(directions).max(axis=1) / np.float32(127)
+    steps = np.divide(1, scales, out=np.zeros_like(scales), where=scales > 0)
+    numbers = np.rint(directions * steps[:, None]).astype(np.int8)
+    lost = directions - numbers * scales[:, None]
+    return numbers, scales, float(np.sqrt(np.einsum("ij,ij->i", lost, lost).max(initial=0.0)))
+
+
+def _byte_products(probe: NDArray[np.int8], block: _Block, rows: int) -> Singles:
+    import numkong
+
+    products = numkong.cdist(probe, block.bytes[:rows], metric="dot", out_dtype="float32")  # type: ignore[index]
+    scores: Singles = np.asarray(products)[0]
+    return scores
