@@ -86,7 +86,7 @@ def settled(memory: Memory) -> FlushResult:
     while True:
         memory.flush(20)
         status = memory.status()
-        if not status.pending and all(turn.tries == 3 for turn in status.failed):
+        if not status.pending and all(turn.attempts == 3 for turn in status.failed):
             return memory.flush(20)
         assert time.monotonic() < deadline
 
@@ -101,7 +101,7 @@ def test_turn_2_of_3_fails_and_is_mended_later(opened: Opener, tmp_path: Path, p
     ids = remember(memory, "first", "bad", "third")
     assert memory.flush() == FlushResult(indexed=2, pending=0, failed=1)
     (failed,) = memory.status().failed
-    assert (failed.turn_id, failed.text, failed.tries) == (ids[1], "bad\nx", 1)
+    assert (failed.turn_id, failed.text, failed.attempts) == (ids[1], "bad\nx", 1)
     assert failed.reason == "RuntimeError: no such word"
     assert {hit.turn_id for hit in memory.search("first")} == {ids[0], ids[2]}
 
@@ -242,7 +242,7 @@ def test_a_turn_that_waits_for_another_try_counts_as_failed_and_says_why(opened:
     remember(memory, "bad")
     assert memory.flush() == FlushResult(0, 0, 1)
     (waiting,) = memory.status().failed
-    assert (waiting.text, waiting.tries) == ("bad\nx", 1)
+    assert (waiting.text, waiting.attempts) == ("bad\nx", 1)
     assert "overloaded" in waiting.reason
     started = time.monotonic()
     assert memory.search("anything") == []
@@ -259,7 +259,7 @@ def test_after_three_tries_a_turn_is_given_up_and_kept(opened: Opener) -> None:
     memory = opened(embedder=embedder)
     remember(memory, "bad")
     assert settled(memory) == FlushResult(0, 0, 1)
-    assert memory.status().failed[0].tries == 3
+    assert memory.status().failed[0].attempts == 3
     assert len(embedder.calls) == 3
     embedder.recover()
     memory.retry_failed()
