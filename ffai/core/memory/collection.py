@@ -25,7 +25,7 @@ from ffai.core.memory.turnstile import Turnstile
 from ffai.core.memory.vectorise import embed_turns
 from ffai.core.memory.worker import Worker
 from ffai.core.similarity import Vector, as_vector
-from ffai.errors import JournalError
+from ffai.errors import JournalError, StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -189,11 +189,12 @@ class Collection:
         Raises:
             JournalError: the files can't be written just now; nothing is dropped.
         """
-        if not self.journal.heal(now=True):
-            raise JournalError(f"Nothing was forgotten: {self.journal.problem}")
         with self._changing:
+            try:
+                self.journal.write_through(lambda journal: journal.clear())
+            except StoreError as error:
+                raise JournalError(f"Nothing was forgotten: {error}") from error
             self._epoch += 1
-            self.journal.write(lambda journal: journal.clear())
             self.store.clear()
             if self.saver:
                 self.saver.clear()

@@ -72,6 +72,17 @@ class SteadyJournal:
                     raise
                 return change(self._fall_back(error))
 
+    def write_through(self, change: Callable[[Journal], T]) -> T:
+        """Make a change in the file, together with what it lacks.
+
+        Raises:
+            JournalError: that can't be done just now; the file is as it was.
+        """
+        with self._switching:
+            if not self.heal(now=True):
+                raise JournalError(str(self.problem))
+            return change(self.active)
+
     def read(self, look: Callable[[Journal], T]) -> T:
         """Look something up where writes go at present."""
         with self._switching:
