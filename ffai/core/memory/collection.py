@@ -6,7 +6,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -128,17 +128,17 @@ class Collection:
         for turn, vectors in turns:
             store._append(turn.text, turn.turn, turn.metadata, vectors)
 
-    def hand_over(self, other: Collection) -> None:
-        """Give the turns that wait here to another collection, and end."""
-        if self.closed:
-            return
+    def move_to(self, open_it: Callable[[], Collection]) -> Collection:
+        """Open another collection, give it the turns that wait here, and end. Nothing is indexed meanwhile."""
         with self._changing:
+            other = open_it()
             self._epoch += 1
             waiting = self.journal.read(lambda journal: journal.contents())
             self._last_look, self.closed = self._look(), True
-        other.journal.write(lambda journal: journal.take_over(waiting))
+            other.journal.write(lambda journal: journal.take_over(waiting))
         other.wake()
         self._worker.stop(0.0, self._finish)
+        return other
 
     def reindex(self, embedder: Embedder) -> None:
         """Embed all stored texts with another embedder, then use it; see :meth:`Memory.reindex`."""

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ffai._text import clean_text
 from ffai.core.arguments import check_number, check_search
@@ -26,7 +26,7 @@ from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts, em
 from ffai.core.scope import MemoryScope
 from ffai.core.similarity import Vector
 from ffai.core.turn import turn_text
-from ffai.errors import ArgumentTypeError, ClosedError, DimensionError
+from ffai.errors import ArgumentTypeError, ClosedError, DimensionError, InvalidArgumentError
 from ffai.typing import Metadata
 
 BARRIER = 2.0
@@ -68,7 +68,8 @@ class Memory:
 
     @store.setter
     def store(self, store: TurnVectorStore) -> None:
-        self._collection.adopt(store)
+        with self._entering:
+            self._collection.adopt(store)
 
     # Adding
 
@@ -312,13 +313,33 @@ class Memory:
             folder: made if it is missing.
             name: what the files are called.
             durability: ``"process"`` keeps accepted turns however the process ends; ``"power"`` also in a power cut.
+
+        Raises:
+            InvalidArgumentError: an argument can't be used, or the turns are kept in another place already.
+            DimensionError: the turns of this memory and those of the files have vectors of different sizes.
+            ClosedError: the memory was closed.
         """
-        place, own = Place.at(folder, name), self._collection
+        place = Place.at(folder, name)
+        if durability not in get_args(Durability):
+            raise InvalidArgumentError(f"durability must be one of {get_args(Durability)!r}, not {durability!r}.")
+        with self._entering:
+            own = self._open
+            if own.place is None:
+                self._collection = own.move_to(lambda: self._share(place, durability))
+            elif own.place != place:
+                raise InvalidArgumentError(f"The memory is kept in {str(own.place.file)!r} already.")
+
+    def _share(self, place: Place, durability: Durability) -> Collection:
+        own = self._collection
         shared = sharing.acquire(place, lambda: open_collection(own.embedder, place, own.store, durability=durability))
-        if shared.store is not own.store:
-            shared.adopt(own.store)
-        own.hand_over(shared)
-        self._collection = shared
+        try:
+            if shared.store is not own.store:
+                shared.adopt(own.store)
+        except BaseException:
+            if sharing.release(shared):
+                shared.close(0.0)
+            raise
+        return shared
 
     @property
     def _open(self) -> Collection:

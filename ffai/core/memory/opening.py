@@ -47,7 +47,11 @@ def open_collection(
     collection.notes = notes
     if collection.saver is not None:
         collection.saver.found(0 if frame is None else len(frame), facts)
-    _bring_in(collection, frame, facts)
+    try:
+        _bring_in(collection, frame, facts)
+    except BaseException:
+        collection.close(0.0)
+        raise
     return collection
 
 

@@ -8,6 +8,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from ffai.core.arguments import check_str
+from ffai.errors import InvalidArgumentError
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -23,7 +26,14 @@ class Place:
 
     @classmethod
     def at(cls, folder: str | os.PathLike[str], name: str) -> Place:
-        """Take a folder as it is written; a relative one stays where it is when the program changes its folder."""
+        """Take a folder as it is written; a relative one stays where it is when the program changes its folder.
+
+        Raises:
+            ArgumentTypeError, InvalidArgumentError: the name is not the name of a file.
+        """
+        check_str("name", name)
+        if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
+            raise InvalidArgumentError(f"name must be the name of a file, without a folder, not {name!r}.")
         return cls(Path(folder).expanduser().resolve(), name)
 
     @property
