@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_name
 from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import MAX_BATCH, Indexer
-from ffai.core.memory.journal import Arrival, Durability
+from ffai.core.memory.journal import Arrival, Contents, Durability
 from ffai.core.memory.parquet import turns_of
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
@@ -24,7 +25,7 @@ from ffai.core.memory.turnstile import Turnstile
 from ffai.core.memory.vectorise import embed_turns
 from ffai.core.memory.worker import Worker
 from ffai.core.similarity import Vector
-from ffai.errors import JournalError
+from ffai.errors import ClosedError
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +58,8 @@ class Collection:
         self.closed = False
         self.journal = SteadyJournal(place.journal if place else None, durability)
         self.saver = Saver(place, self.journal) if place else None
-        self._changing = threading.RLock()  # between a batch's commit and clear, reindex
+        self.changing = threading.RLock()
+        """Held while turns come into the store or leave it, so that no two of these happen at once."""
         self._progress = threading.Condition()
         self._epoch = 0
         self._indexer = Indexer(self.journal, self.queries)
@@ -78,7 +80,7 @@ class Collection:
         Returns:
             Its position in the store; ``None``, with nothing kept, where the embedder is no longer the one in use.
         """
-        with self._changing:
+        with self.changing:
             if embedder is not self.embedder:
                 return None
             if self.place is not None:
@@ -99,30 +101,46 @@ class Collection:
 
     def adopt(self, store: TurnVectorStore) -> None:
         """Search in another store from now on. Where turns are persisted, both stores' turns are joined in it."""
-        with self._changing:
+        with self.changing:
             if self.place is not None:
                 mine, theirs = turns_of(self.store), turns_of(store)
-                self._join(store, [pair for turn_id, pair in mine.items() if turn_id not in theirs])
+                _join(store, [pair for turn_id, pair in mine.items() if turn_id not in theirs])
                 self.keep([pair for turn_id, pair in theirs.items() if turn_id not in mine])
+            self._epoch += 1
             self.store = store
 
-    def _take(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], arrived: Sequence[int]) -> None:
-        """Keep turns and their vectors, first where they are durable, then where they are searched."""
-        self.journal.write(lambda journal: journal.index(turns, arrived))
-        self._join(self.store, turns)
+    def take_in(self, store: TurnVectorStore, embedder: Embedder) -> None:
+        """Join the turns of another store, each once; those that another model embedded are embedded again.
 
-    def _join(self, store: TurnVectorStore, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
-        for turn, vectors in turns:
-            store._append(turn.text, turn.turn, turn.metadata, vectors)
+        Args:
+            store: the turns; it is left as it is.
+            embedder: what made their vectors.
+        """
+        with self.changing:
+            known = {*turns_of(self.store), *self.journal.read(lambda journal: journal.unembedded_ids())}
+            new = [pair for turn_id, pair in turns_of(store).items() if turn_id not in known]
+            name, theirs = embedder_name(self.embedder), embedder_name(embedder)
+            if name == theirs:
+                self._take(new)
+                self._worker.poke()
+                return
+            logger.warning("The files are in use with the embedding model %r; %r is not used.", name, theirs)
+            self.embed_again([turn for turn, _ in new])
+
+    def _take(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], arrived: Sequence[Arrival] = ()) -> None:
+        """Keep turns and their vectors, first where they are durable, then where they are searched."""
+        durable = () if self.place is None else turns
+        self.journal.write(lambda journal: journal.index(durable, arrived))
+        _join(self.store, turns)
 
     def hand_over(self, other: Collection) -> None:
         """Give the turns that wait here to another collection, and end."""
-        if self.closed:
-            return
-        with self._changing:
+        with self.changing:
+            if self.closed:
+                return
             self._epoch += 1
-            waiting = self.journal.read(lambda journal: journal.contents())
-            self.closed, self._last_counts = True, self.counts()
+            waiting = Contents(arrivals=self.journal.read(lambda journal: journal.contents().arrivals))
+            self._last_counts, self.closed = self.counts(), True
         other.journal.write(lambda journal: journal.take_over(waiting))
         other.wake()
         self._worker.stop(0.0, self._finish)
@@ -132,25 +150,25 @@ class Collection:
         vectors: list[list[Vector]] = []
         epoch = self._epoch
         while True:
-            texts = self.store._columns(len(vectors))[0]
+            texts = self.store._texts(len(vectors))
             for start in range(0, len(texts), MAX_BATCH):
                 size = vectors[0][0].size if vectors else None
                 vectors += embed_turns(embedder, texts[start : start + MAX_BATCH], size)
-            with self._changing:
+            with self.changing:
+                if self.closed:
+                    raise ClosedError("The memory was closed, or moved, while it was embedded again.")
                 if epoch != self._epoch:
                     vectors, epoch = [], self._epoch
-                elif self.store.count() == len(vectors):
-                    self._switch_to(embedder, vectors)
+                elif self.store._replace(vectors):
+                    self._switch_to(embedder)
                     return
 
-    def _switch_to(self, embedder: Embedder, vectors: list[list[Vector]]) -> None:
-        if vectors:
-            self.store._replace(vectors)
+    def _switch_to(self, embedder: Embedder) -> None:
+        """Use another embedder, whose vectors the store has by now."""
         self.embedder = embedder
         if self.place is not None:
-            turns = [turn for turn, _ in turns_of(self.store).values()]
-            self.journal.write(lambda journal: journal.index(list(zip(turns, vectors, strict=True))))
-            self.journal.write(lambda journal: journal.note("model", embedder_name(embedder)))
+            turns = list(turns_of(self.store).values())
+            self.journal.write(lambda journal: journal.index(turns, model=embedder_name(embedder)))
             self._worker.poke()
 
     def wake(self) -> None:
@@ -168,16 +186,14 @@ class Collection:
         """Drop all turns, from memory and from the files; those that are just being embedded too.
 
         Raises:
-            JournalError: the files can't be written just now; nothing is dropped.
+            StoreError: the files can't be written just now.
         """
-        if not self.journal.heal(now=True):
-            raise JournalError(f"Nothing was forgotten: {self.journal.problem}")
-        with self._changing:
+        with self.saver.kept_still() if self.saver else nullcontext(), self.changing:
+            self.journal.clear()
             self._epoch += 1
-            self.journal.write(lambda journal: journal.clear())
-            self.store.clear()
             if self.saver:
-                self.saver.clear()
+                self.saver.remove_files()
+            self.store.clear()
         self._tell()
 
     # Waiting
@@ -273,9 +289,7 @@ class Collection:
         embedder = self.embedder
         more = self._indexer.index_some(embedder, self.store.dimensions, partial(self._keep, embedder, self._epoch))
         if self.saver is not None:
-            self.saver.save_if_due(embedder_name(embedder), drained=not more)
-        else:
-            self.journal.write(lambda journal: journal.settle(saved_to=journal.last_change()))
+            self.saver.save_if_due(drained=not more)
         self._tell()
         return 0.0 if more else self._next_look()
 
@@ -291,21 +305,27 @@ class Collection:
         """Keep the vectors of turns, unless they were cleared or the model was changed meanwhile."""
         for start in range(0, len(batch), SHORT_WRITE):
             some = slice(start, start + SHORT_WRITE)
-            with self._changing:
+            with self.changing:
                 if epoch != self._epoch or embedder is not self.embedder:
                     return False
                 turns = [(arrival.new, of_turn) for arrival, of_turn in zip(batch[some], vectors[some], strict=True)]
-                self._take(turns, [arrival.change for arrival in batch[some]])
+                self._take(turns, batch[some])
         self._tell()
         return epoch == self._epoch and embedder is self.embedder and not self.closed
 
     def _finish(self) -> None:
         """End what the worker owns: the last thing its thread does."""
+        self.journal.heal(now=True)
         if self.saver:
-            self.saver.save_if_due(embedder_name(self.embedder), drained=True)
+            self.saver.save_if_due(drained=True)
         self.journal.close()
         self._tell()
 
     def _tell(self) -> None:
         with self._progress:
             self._progress.notify_all()
+
+
+def _join(store: TurnVectorStore, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
+    for turn, vectors in turns:
+        store._append(turn.text, turn.turn, turn.metadata, vectors)

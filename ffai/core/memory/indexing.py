@@ -70,11 +70,13 @@ class Indexer:
         self._queries.let_pass()
         try:
             vectors = embed_turns(embedder, [arrival.new.text for arrival in batch], dimensions)
-        except Exception as error:  # noqa: BLE001 - an embedder raises what it likes
+        except BaseException as error:  # noqa: BLE001 - an embedder raises what it likes, sys.exit() too
             return self._after(error, batch, embedder, dimensions, keep)
         return keep(batch, vectors)
 
-    def _after(self, error: Exception, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep) -> bool:
+    def _after(
+        self, error: BaseException, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep
+    ) -> bool:
         if not keep((), ()):
             return False
         if is_transient(error):
@@ -89,7 +91,7 @@ class Indexer:
         return True
 
     def _index_piecewise(
-        self, error: Exception, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep
+        self, error: BaseException, batch: Batch, embedder: Embedder, dimensions: int | None, keep: Keep
     ) -> bool:
         """Embed a turn that is refused in pieces, if it can be its length that is refused."""
         text = batch[0].new.text
@@ -98,33 +100,33 @@ class Indexer:
             return True
         try:
             vectors = embed_piecewise(embedder, text, dimensions)
-        except Exception as again:  # noqa: BLE001 - an embedder raises what it likes
+        except BaseException as again:  # noqa: BLE001 - as above
             (self._postpone if is_transient(again) else self._give_up)(again, batch)
             return True
         return keep(batch, [vectors])
 
-    def _postpone(self, error: Exception, batch: Batch) -> None:
+    def _postpone(self, error: BaseException, batch: Batch) -> None:
         """Try turns again later; give up those that were tried often enough."""
         self._give_up(error, [arrival for arrival in batch if arrival.tries + 1 >= MAX_TRIES])
         again = [arrival for arrival in batch if arrival.tries + 1 < MAX_TRIES]
         if not again:
             return
         wait = wait_before_next(error, tries=1 + max(arrival.tries for arrival in again))
-        changes, until, reason = [arrival.change for arrival in again], time.time() + wait, _reason(error)
-        self._journal.write(lambda journal: journal.postpone(changes, until, reason))
+        until, reason = time.time() + wait, _reason(error)
+        self._journal.write(lambda journal: journal.postpone(again, until, reason))
         logger.info("%d turns are tried again in %.1f s: %s", len(again), wait, reason)
 
-    def _give_up(self, error: Exception, batch: Batch) -> None:
+    def _give_up(self, error: BaseException, batch: Batch) -> None:
         """Keep turns as failed."""
         if not batch:
             return
-        changes, reason = [arrival.change for arrival in batch], _reason(error)
-        self._journal.write(lambda journal: journal.fail(changes, reason))
+        reason = _reason(error)
+        self._journal.write(lambda journal: journal.fail(batch, reason))
         logger.warning(
             "%d turns could not be embedded and are kept as failed; memory.status() lists them and "
             "memory.retry_failed() tries again: %s", len(batch), reason,
         )  # fmt: skip
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

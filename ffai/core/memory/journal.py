@@ -57,6 +57,7 @@ _LAST_CHANGE = "(SELECT seq FROM sqlite_sequence WHERE name = 'arrivals')"
 _TURN = "turn_id, text, turn, metadata"
 _PENDING = "failed = 0"
 _DUE = "failed = 0 AND retry_at <= ?"
+_SAME = "change = ? AND turn_id = ?"  # a batch outlives a change of journals, and their numbers are their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +92,19 @@ class FailedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The rows of a journal, without their changes."""
+    """The rows of a journal, without their changes and the journal's id."""
 
-    arrivals: list[Any]
-    indexed: list[Any]
-    parts: list[Any]
+    arrivals: Sequence[Any] = ()
+    indexed: Sequence[Any] = ()
+    parts: Sequence[Any] = ()
+    facts: Sequence[Any] = ()
 
 
 _CONTENTS = (
     f"SELECT {_TURN}, failed, tries, retry_at, reason FROM arrivals ORDER BY change",
     f"SELECT {_TURN}, vector FROM indexed ORDER BY change",
     "SELECT turn_id, part, vector FROM parts",
+    "SELECT name, value FROM facts WHERE name <> 'journal_id'",
 )
 
 
@@ -154,12 +157,19 @@ class Journal:
             done = self._connection.execute(f"INSERT INTO arrivals ({_TURN}) VALUES (?, ?, ?, ?)", row)
         return done.lastrowid or 0
 
-    def index(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], arrived: Sequence[int] = ()) -> None:
+    def index(
+        self,
+        turns: Sequence[tuple[NewTurn, Sequence[Vector]]],
+        arrived: Sequence[Arrival] = (),
+        *,
+        model: str | None = None,
+    ) -> None:
         """Keep the vectors of turns.
 
         Args:
             turns: each with its own vector and its parts'; a turn that is indexed already gets new ones.
-            arrived: the changes with which they arrived, of those that waited here.
+            arrived: those that waited, here or in another journal; they wait no longer.
+            model: the name of the model, where it is another one than before.
 
         Raises:
             JournalError: they can't be written now; none of them is.
@@ -170,7 +180,9 @@ class Journal:
                 db.execute("DELETE FROM parts WHERE turn_id = ?", (turn.turn_id,))
                 parts = [(turn.turn_id, part, vector.tobytes()) for part, vector in enumerate(vectors[1:])]
                 db.executemany("INSERT INTO parts VALUES (?, ?, ?)", parts)
-            db.executemany("DELETE FROM arrivals WHERE change = ?", [(change,) for change in arrived])
+            db.executemany(f"DELETE FROM arrivals WHERE {_SAME}", [_key(arrival) for arrival in arrived])
+            if model is not None:
+                db.execute("INSERT OR REPLACE INTO facts VALUES ('model', ?)", (model,))
 
     @staticmethod
     def _index(db: sqlite3.Connection, turn: NewTurn, vector: bytes) -> None:
@@ -180,23 +192,23 @@ class Journal:
             (turn.turn_id, turn.text, turn.turn, turn.metadata, vector),
         )
 
-    def fail(self, arrived: Sequence[int], reason: str) -> None:
+    def fail(self, arrived: Sequence[Arrival], reason: str) -> None:
         """Give turns up, and keep them with the reason."""
         with self._writing() as db:
-            for change in arrived:
+            for arrival in arrived:
                 db.execute(_NEXT_CHANGE)
                 db.execute(
                     f"UPDATE arrivals SET change = {_LAST_CHANGE}, failed = 1, tries = tries + 1, retry_at = 0,"
-                    " reason = ? WHERE change = ?",
-                    (reason, change),
+                    f" reason = ? WHERE {_SAME}",
+                    (reason, *_key(arrival)),
                 )
 
-    def postpone(self, arrived: Sequence[int], until: float, reason: str) -> None:
+    def postpone(self, arrived: Sequence[Arrival], until: float, reason: str) -> None:
         """Let turns wait until a time (seconds since the epoch) before they are tried again."""
         with self._writing() as db:
             db.executemany(
-                "UPDATE arrivals SET tries = tries + 1, retry_at = ?, reason = ? WHERE change = ?",
-                [(until, reason, change) for change in arrived],
+                f"UPDATE arrivals SET tries = tries + 1, retry_at = ?, reason = ? WHERE {_SAME}",
+                [(until, reason, *_key(arrival)) for arrival in arrived],
             )
 
     def retry_failed(self) -> int:
@@ -242,14 +254,18 @@ class Journal:
             db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
     def clear(self) -> None:
-        """Drop everything but the journal's id and its numbers."""
+        """Drop everything but the journal's id, its numbers and the model's name."""
         with self._writing() as db:
             for table in ("arrivals", "indexed", "parts"):
                 db.execute(f"DELETE FROM {table}")
+            db.execute("DELETE FROM facts WHERE name = 'embedding_again'")
+        self.checkpoint(truncate=True)
 
     def take_over(self, contents: Contents) -> None:
         """Keep what another journal holds, as :meth:`contents` gives it; see also :func:`salvage`."""
         with self._writing() as db:
+            db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", contents.facts)
+            db.executemany("DELETE FROM arrivals WHERE turn_id = ?", [(row[0],) for row in contents.indexed])
             columns = f"{_TURN}, failed, tries, retry_at, reason"
             db.executemany(f"INSERT INTO arrivals ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", contents.arrivals)
             for *turn, vector in contents.indexed:
@@ -259,7 +275,7 @@ class Journal:
     # Reading
 
     def contents(self) -> Contents:
-        """Return everything but the facts."""
+        """Return everything but the journal's id."""
         return Contents(*(self._read(query) for query in _CONTENTS))
 
     def due(self, limit: int) -> list[Arrival]:
@@ -292,9 +308,9 @@ class Journal:
         )
         return [FailedTurn(*row) for row in rows]
 
-    def unembedded(self) -> list[NewTurn]:
-        """Return the turns without a vector, in the order they arrived."""
-        return [NewTurn(*row) for row in self._read(f"SELECT {_TURN} FROM arrivals ORDER BY change")]
+    def unembedded_ids(self) -> set[str]:
+        """Return the ids of the turns without a vector."""
+        return {row[0] for row in self._read("SELECT turn_id FROM arrivals")}
 
     def indexed_since(self, change: int) -> list[IndexedTurn]:
         """Return the turns that were indexed after a change, in that order."""
@@ -325,11 +341,15 @@ class Journal:
 
     # Housekeeping
 
-    def checkpoint(self) -> None:
-        """Move what the write-ahead log holds into the database, without making a writer wait."""
+    def checkpoint(self, *, truncate: bool = False) -> None:
+        """Move what the write-ahead log holds into the database.
+
+        Args:
+            truncate: empty the log too, so that nothing which was dropped can be read from it; writers wait for that.
+        """
         if self._checkpointer is not None:
             with contextlib.suppress(sqlite3.Error):  # a reader is in the way, or the disk is full: later
-                self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                self._checkpointer.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if truncate else 'PASSIVE'})")
 
     def close(self) -> None:
         """Close the database; no file stays open. It can't be used afterwards."""
@@ -391,6 +411,10 @@ def _refuse_foreign(connection: sqlite3.Connection) -> None:
         raise sqlite3.DatabaseError(f"not a journal of this version: application {found[0]}, version {found[1]}")
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _key(arrival: Arrival) -> tuple[int, str]:
+    return arrival.change, arrival.new.turn_id
 
 
 def salvage(path: Path) -> Contents:

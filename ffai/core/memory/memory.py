@@ -220,7 +220,11 @@ class Memory:
         return self.store.count()
 
     def clear(self) -> None:
-        """Forget all turns, those that wait to be embedded too; where they are persisted, the files as well."""
+        """Forget all turns, those that wait to be embedded too; where they are persisted, the files as well.
+
+        Raises:
+            StoreError: the files can't be written just now; forget them later.
+        """
         self._open.clear()
 
     def status(self) -> MemoryStatus:
@@ -285,11 +289,17 @@ class Memory:
             durability: ``"process"`` keeps accepted turns however the process ends; ``"power"`` also in a power cut.
         """
         place, own = Place.at(folder, name), self._collection
-        shared = sharing.acquire(place, lambda: open_collection(own.embedder, place, own.store, durability=durability))
-        if shared.store is not own.store:
-            shared.adopt(own.store)
-        own.hand_over(shared)
-        self._collection = shared
+        if place == own.place and not own.closed:
+            return
+        with own.changing:  # a turn that came into the store after it was read would be in no file
+            shared = sharing.acquire(
+                place, lambda: open_collection(own.embedder, place, own.store, durability=durability)
+            )
+            if shared.store is not own.store:
+                shared.take_in(own.store, own.embedder)
+            if sharing.release(own):
+                own.hand_over(shared)
+            self._collection = shared
 
     @property
     def _open(self) -> Collection:

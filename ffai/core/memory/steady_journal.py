@@ -79,6 +79,17 @@ class SteadyJournal:
         with self._switching:
             return look(self.active)
 
+    def clear(self) -> None:
+        """Drop everything from the file, and from the spare.
+
+        Raises:
+            JournalError, DamagedFileError: the file can't be written just now; nothing is dropped.
+        """
+        with self._switching:
+            if not self.heal(now=True):
+                raise JournalError(self.problem or "")
+            self.active.clear()
+
     def _fall_back(self, error: Exception) -> Journal:
         logger.warning("%s New turns are kept in memory and written as soon as that works.", error)
         self.active = self._spare = Journal(IN_MEMORY)

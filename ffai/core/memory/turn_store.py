@@ -212,6 +212,11 @@ class TurnVectorStore:
         vectors = table.vectors.exact(table.first_rows[chosen]) if table.vectors else np.empty((0, 0))
         return table.texts[chosen], vectors, table.turns[chosen], table.metadata[chosen]
 
+    def _texts(self, start: int = 0) -> list[str]:
+        """Return what was embedded, from an entry on."""
+        table, count, _ = self._snapshot()
+        return table.texts[start:count]
+
     def _groups(self, start: int = 0) -> list[list[Vector]]:
         """Return for each entry, from one on, its own vector and its parts'."""
         table, count, rows = self._snapshot()
@@ -232,6 +237,8 @@ class TurnVectorStore:
             table, fresh = self._table, _Table()
             if table.count != len(vectors):
                 return False
+            if not vectors:
+                return True
             firsts = np.cumsum([0, *(len(group) for group in vectors[:-1])]).tolist()
             rows = np.array([vector for group in vectors for vector in group])
             fresh.extend(table.texts, table.turns, table.metadata, rows, firsts)
