@@ -57,6 +57,7 @@ _LAST_CHANGE = "(SELECT seq FROM sqlite_sequence WHERE name = 'arrivals')"
 _TURN = "turn_id, text, turn, metadata"
 _NO_LIMIT = 2**63 - 1
 _DUE = "failed = 0 AND retry_at <= ?"
+_SAME = "change = ? AND turn_id = ?"  # a batch outlives a change of journals, and their numbers are their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +92,19 @@ class FailedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The rows of a journal, without their changes."""
+    """The rows of a journal, without their changes and the journal's id."""
 
-    arrivals: list[Any]
-    indexed: list[Any]
-    parts: list[Any]
+    arrivals: Sequence[Any] = ()
+    indexed: Sequence[Any] = ()
+    parts: Sequence[Any] = ()
+    facts: Sequence[Any] = ()
 
 
 _CONTENTS = (
     f"SELECT {_TURN}, failed, tries, retry_at, reason FROM arrivals ORDER BY change",
     f"SELECT {_TURN}, vector FROM indexed ORDER BY change",
     "SELECT turn_id, part, vector FROM parts",
+    "SELECT name, value FROM facts WHERE name <> 'journal_id'",
 )
 
 
@@ -157,7 +160,7 @@ class Journal:
     def index(
         self,
         turns: Sequence[tuple[NewTurn, Sequence[Vector]]],
-        arrived: Sequence[int] = (),
+        arrived: Sequence[Arrival] = (),
         *,
         model: str | None = None,
     ) -> None:
@@ -165,7 +168,7 @@ class Journal:
 
         Args:
             turns: each with its own vector and its parts'; a turn that is indexed already gets new ones.
-            arrived: the changes with which they arrived, of those that waited here.
+            arrived: those that waited, here or in another journal; they wait no longer.
             model: the model that made them, where it is another one than before.
 
         Raises:
@@ -177,7 +180,7 @@ class Journal:
                 db.execute("DELETE FROM parts WHERE turn_id = ?", (turn.turn_id,))
                 parts = [(turn.turn_id, part, vector.tobytes()) for part, vector in enumerate(vectors[1:])]
                 db.executemany("INSERT INTO parts VALUES (?, ?, ?)", parts)
-            db.executemany("DELETE FROM arrivals WHERE change = ?", [(change,) for change in arrived])
+            db.executemany(f"DELETE FROM arrivals WHERE {_SAME}", [_key(arrival) for arrival in arrived])
             if model is not None:
                 db.execute("INSERT OR REPLACE INTO facts VALUES ('model', ?)", (model,))
 
@@ -189,23 +192,23 @@ class Journal:
             (turn.turn_id, turn.text, turn.turn, turn.metadata, vector),
         )
 
-    def fail(self, arrived: Sequence[int], reason: str) -> None:
+    def fail(self, arrived: Sequence[Arrival], reason: str) -> None:
         """Give turns up, and keep them with the reason."""
         with self._writing() as db:
-            for change in arrived:
+            for arrival in arrived:
                 db.execute(_NEXT_CHANGE)
                 db.execute(
                     f"UPDATE arrivals SET change = {_LAST_CHANGE}, failed = 1, tries = tries + 1, retry_at = 0,"
-                    " reason = ? WHERE change = ?",
-                    (reason, change),
+                    f" reason = ? WHERE {_SAME}",
+                    (reason, *_key(arrival)),
                 )
 
-    def postpone(self, arrived: Sequence[int], until: float, reason: str) -> None:
+    def postpone(self, arrived: Sequence[Arrival], until: float, reason: str) -> None:
         """Let turns wait until a time (seconds since the epoch) before they are tried again."""
         with self._writing() as db:
             db.executemany(
-                "UPDATE arrivals SET tries = tries + 1, retry_at = ?, reason = ? WHERE change = ?",
-                [(until, reason, change) for change in arrived],
+                f"UPDATE arrivals SET tries = tries + 1, retry_at = ?, reason = ? WHERE {_SAME}",
+                [(until, reason, *_key(arrival)) for arrival in arrived],
             )
 
     def retry_failed(self) -> int:
@@ -251,10 +254,12 @@ class Journal:
             db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
     def clear(self) -> None:
-        """Drop everything but the journal's id and its numbers."""
+        """Drop everything but the journal's id, its numbers and the model's name."""
         with self._writing() as db:
             for table in ("arrivals", "indexed", "parts"):
                 db.execute(f"DELETE FROM {table}")
+            db.execute("DELETE FROM facts WHERE name = 'embedding_again'")
+        self.checkpoint(truncate=True)
 
     def take_over(self, contents: Contents) -> None:
         """Keep what another journal holds, as :meth:`contents` gives it; see also :func:`salvage`."""
@@ -264,11 +269,13 @@ class Journal:
             for *turn, vector in contents.indexed:
                 self._index(db, NewTurn(*turn), vector)
             db.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", contents.parts)
+            db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", contents.facts)
+            db.executemany("DELETE FROM arrivals WHERE turn_id = ?", [(row[0],) for row in contents.indexed])
 
     # Reading
 
     def contents(self) -> Contents:
-        """Return everything but the facts."""
+        """Return everything but the journal's id."""
         return Contents(*(self._read(query) for query in _CONTENTS))
 
     def due(self, limit: int) -> list[Arrival]:
@@ -306,9 +313,9 @@ class Journal:
         )
         return [FailedTurn(*row) for row in rows]
 
-    def unembedded(self) -> list[NewTurn]:
-        """Return the turns without a vector, in the order they arrived."""
-        return [NewTurn(*row) for row in self._read(f"SELECT {_TURN} FROM arrivals ORDER BY change")]
+    def unembedded_ids(self) -> set[str]:
+        """Return the ids of the turns without a vector."""
+        return {row[0] for row in self._read("SELECT turn_id FROM arrivals")}
 
     def indexed_since(self, change: int) -> list[IndexedTurn]:
         """Return the turns that were indexed after a change, in that order."""
@@ -339,11 +346,15 @@ class Journal:
 
     # Housekeeping
 
-    def checkpoint(self) -> None:
-        """Move what the write-ahead log holds into the database, without making a writer wait."""
+    def checkpoint(self, *, truncate: bool = False) -> None:
+        """Move what the write-ahead log holds into the database.
+
+        Args:
+            truncate: empty the log too, so that nothing which was dropped can be read from it; writers wait for that.
+        """
         if self._checkpointer is not None:
             with contextlib.suppress(sqlite3.Error):  # a reader is in the way, or the disk is full: later
-                self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                self._checkpointer.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if truncate else 'PASSIVE'})")
 
     def close(self) -> None:
         """Close the database; no file stays open. It can't be used afterwards."""
@@ -416,3 +427,7 @@ def salvage(path: Path) -> Contents:
             rows.extend(connection.execute(query))  # keeps those before the damage
         found.append(rows)
     return Contents(*found)
+
+
+def _key(arrival: Arrival) -> tuple[int, str]:
+    return arrival.change, arrival.new.turn_id

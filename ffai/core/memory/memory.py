@@ -252,7 +252,11 @@ class Memory:
         return self.store.count()
 
     def clear(self) -> None:
-        """Forget all turns, those that wait to be embedded too; where they are persisted, the files as well."""
+        """Forget all turns, those that wait to be embedded too; where they are persisted, the files as well.
+
+        Raises:
+            StoreError: the files can't be written just now; forget them later.
+        """
         self._open.clear()
 
     def status(self) -> MemoryStatus:
@@ -316,7 +320,6 @@ class Memory:
 
         Raises:
             InvalidArgumentError: an argument can't be used, or the turns are kept in another place already.
-            DimensionError: the turns of this memory and those of the files have vectors of different sizes.
             ClosedError: the memory was closed.
         """
         place = Place.at(folder, name)
@@ -334,7 +337,7 @@ class Memory:
         shared = sharing.acquire(place, lambda: open_collection(own.embedder, place, own.store, durability=durability))
         try:
             if shared.store is not own.store:
-                shared.adopt(own.store)
+                shared.take_in(own.store, own.embedder)
         except BaseException:
             if sharing.release(shared):
                 shared.close(0.0)

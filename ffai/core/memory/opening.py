@@ -14,7 +14,7 @@ import numpy as np
 from ffai.core.embeddings.protocol import Embedder, embedder_name
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.identity import NewTurn
-from ffai.core.memory.journal import Durability, IndexedTurn, Journal, salvage
+from ffai.core.memory.journal import Durability, IndexedTurn, salvage
 from ffai.core.memory.parquet import FileFacts, read_facts, read_file, row_ids, turns_of, vectors_of
 from ffai.core.memory.place import Place, move_aside
 from ffai.core.memory.turn_store import TurnVectorStore
@@ -117,8 +117,8 @@ def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFac
     """Join the turns of the file, of the journal and of the store, each once; the store then holds them all."""
     journal = collection.journal.active
     journal.start_above(facts.change)
-    newer = {turn.new.turn_id: turn for turn in journal.indexed_since(_holds(facts, journal))}
-    unembedded = {turn.turn_id for turn in journal.unembedded()}
+    newer = {turn.new.turn_id: turn for turn in journal.indexed_since(facts.change_in(journal.journal_id))}
+    unembedded = journal.unembedded_ids()
     in_store = {turn.turn_id: (turn, vectors) for turn, vectors in turns_of(collection.store)}
     in_file = _Rows.of(frame, collection.place) if frame is not None and len(frame) else None
     if in_file is not None:
@@ -131,7 +131,7 @@ def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFac
     kept = {*newer, *unembedded, *(turn.turn_id for turn in in_file.turns)} if in_file else {*newer, *unembedded}
     collection.keep([pair for turn_id, pair in in_store.items() if turn_id not in kept])
     journal.note("model", embedder_name(collection.embedder))
-    if journal.unembedded():
+    if journal.count_unembedded():
         collection.wake()
 
 
@@ -188,8 +188,3 @@ def _is_of_another_model(embedder: Embedder, model: str | None, dimensions: int)
     if model is None:
         logger.info("The memory file does not say which model made its vectors; %r is taken to be it.", name)
     return False
-
-
-def _holds(facts: FileFacts, journal: Journal) -> int:
-    """Return up to which change a file holds a journal: none of another journal's."""
-    return facts.change if facts.journal_id == journal.journal_id else 0

@@ -45,6 +45,10 @@ class FileFacts:
     model: str | None = None
     """Name of the embedding model."""
 
+    def change_in(self, journal_id: str) -> int:
+        """Return up to which change it holds a journal: none of another journal's."""
+        return self.change if self.journal_id == journal_id else 0
+
 
 def persist_store(store: TurnVectorStore, path: str | Path) -> None:
     """Write all turns of a store to a file; one that is there is replaced, whole and atomically.
