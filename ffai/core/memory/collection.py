@@ -78,10 +78,11 @@ class Collection:
         """Take a turn that is embedded already.
 
         Returns:
-            Its position in the store; ``None``, with nothing kept, where the embedder is no longer the one in use.
+            Its position in the store; ``None``, with nothing kept, where the embedder is no longer the one in use,
+            or the collection has ended.
         """
         with self.changing:
-            if embedder is not self.embedder:
+            if self.closed or embedder is not self.embedder:
                 return None
             if self.place is not None:
                 self.journal.write(lambda journal: journal.index([(turn, vectors)]))
@@ -195,6 +196,11 @@ class Collection:
                 self.saver.remove_files()
             self.store.clear()
         self._tell()
+
+    def uses(self, embedder: Embedder) -> bool:
+        """Tell whether the stored vectors are an embedder's, once a change of embedders that is under way is over."""
+        with self.changing:
+            return embedder is self.embedder
 
     # Waiting
 

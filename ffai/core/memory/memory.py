@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from ffai.core.memory.vectorise import check_vectors, embed_texts, embed_turns, 
 from ffai.core.scope import MemoryScope
 from ffai.core.similarity import Vector
 from ffai.core.turn import turn_text
-from ffai.errors import ArgumentTypeError, ClosedError
+from ffai.errors import ArgumentTypeError, ClosedError, DimensionError
 from ffai.typing import Metadata
 
 BARRIER = 2.0
@@ -100,7 +101,8 @@ class Memory:
         """Await :meth:`index_turn_text`."""
         new = turn_from_elsewhere(text, turn, metadata)
         embedder = self.embeddings
-        position = self._open.add(new, await self._aembed(embedder, texts_and_parts(new.text)), embedder)
+        vectors = await _aembed(embedder, texts_and_parts(new.text), self.store.dimensions)
+        position = await asyncio.to_thread(self._open.add, new, vectors, embedder)
         return await self.aindex_turn_text(text, turn, metadata) if position is None else position
 
     def remember(
@@ -163,11 +165,14 @@ class Memory:
         """
         check_search(query, top_k, threshold, wait)
         self._collection.wait_for_accepted(wait)
-        if top_k <= 0 or not self.count():
-            return []
-        with self._collection.queries:
-            vector = embed_texts(self.embeddings, [clean_text(query)], self.store.dimensions)[0]
-        return self._find(vector, top_k, threshold, distinct)
+        while top_k > 0 and self.count():
+            embedder = self.embeddings
+            with self._collection.queries:
+                vector = embed_texts(embedder, [clean_text(query)])[0]
+            hits = self._find(embedder, vector, top_k, threshold, distinct)
+            if hits is not None:
+                return hits
+        return []
 
     async def asearch(
         self,
@@ -182,21 +187,27 @@ class Memory:
         check_search(query, top_k, threshold, wait)
         if self._collection.is_waiting():
             await asyncio.to_thread(self._collection.wait_for_accepted, wait)
-        if top_k <= 0 or not self.count():
-            return []
-        with self._collection.queries:
-            vector = (await self._aembed(self.embeddings, [clean_text(query)]))[0]
-        return await asyncio.to_thread(self._find, vector, top_k, threshold, distinct)
+        while top_k > 0 and self.count():
+            embedder = self.embeddings
+            with self._collection.queries:
+                vector = (await _aembed(embedder, [clean_text(query)]))[0]
+            hits = await asyncio.to_thread(self._find, embedder, vector, top_k, threshold, distinct)
+            if hits is not None:
+                return hits
+        return []
 
-    def _find(self, vector: Vector, top_k: int, threshold: float | None, distinct: bool) -> list[TurnHit]:
-        if distinct:
-            return search_distinct(self.store, vector, top_k, threshold)
-        return self.store.search(vector, top_k, threshold)
-
-    async def _aembed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
-        if callable(aembed := getattr(embedder, "aembed", None)):
-            return check_vectors(embedder, await aembed(list(texts)), len(texts), self.store.dimensions)
-        return await asyncio.to_thread(embed_texts, embedder, list(texts), self.store.dimensions)
+    def _find(
+        self, embedder: Embedder, vector: Vector, top_k: int, threshold: float | None, distinct: bool
+    ) -> list[TurnHit] | None:
+        """Search the store; ``None`` where its vectors have become another embedder's meanwhile."""
+        try:
+            search = partial(search_distinct, self.store) if distinct else self.store.search
+            hits = search(vector, top_k, threshold)
+        except DimensionError:
+            if self._collection.uses(embedder):
+                raise
+            return None
+        return hits if self._collection.uses(embedder) else None
 
     # Looking after it
 
@@ -306,6 +317,12 @@ class Memory:
         if self._collection.closed:
             raise ClosedError("The memory is closed; turns can't be added to it any more.")
         return self._collection
+
+
+async def _aembed(embedder: Embedder, texts: Sequence[str], dimensions: int | None = None) -> list[Vector]:
+    if callable(aembed := getattr(embedder, "aembed", None)):
+        return check_vectors(embedder, await aembed(list(texts)), len(texts), dimensions)
+    return await asyncio.to_thread(embed_texts, embedder, list(texts), dimensions)
 
 
 def _check_timeout(timeout: float | None) -> None:
