@@ -16,7 +16,7 @@ from ffai.core.memory import sharing
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.distinct import search_distinct
 from ffai.core.memory.hit import TurnHit
-from ffai.core.memory.identity import new_turn, turn_from_elsewhere
+from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere
 from ffai.core.memory.journal import Durability
 from ffai.core.memory.opening import open_collection
 from ffai.core.memory.place import Place
@@ -93,9 +93,7 @@ class Memory:
         """Embed a text now and store a turn beside it; see :meth:`index_turn`."""
         new = turn_from_elsewhere(text, turn, metadata)
         embedder = self.embeddings
-        vectors = embed_turns(embedder, [new.text])[0]
-        with self._entering:
-            position = self._open.add(new, vectors, embedder)
+        position = self._add(new, embed_turns(embedder, [new.text])[0], embedder)
         return self.index_turn_text(text, turn, metadata) if position is None else position
 
     async def aindex_turn(self, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
@@ -107,9 +105,12 @@ class Memory:
         new = turn_from_elsewhere(text, turn, metadata)
         embedder = self.embeddings
         vectors = await self._aembed(embedder, texts_and_parts(new.text))
-        with self._entering:
-            position = self._open.add(new, vectors, embedder)
+        position = await asyncio.to_thread(self._add, new, vectors, embedder)
         return await self.aindex_turn_text(text, turn, metadata) if position is None else position
+
+    def _add(self, turn: NewTurn, vectors: Sequence[Vector], embedder: Embedder) -> int | None:
+        with self._entering:
+            return self._open.add(turn, vectors, embedder)
 
     def remember(
         self,

@@ -79,6 +79,9 @@ def _newest_readable(place: Place, notes: list[str]) -> tuple[pl.DataFrame | Non
         except (DamagedFileError, SchemaVersionError) as error:
             _set_aside(path, error, notes)
             continue
+        except OSError as error:  # not the file's fault: it is left where it is, and not written over either
+            _say(f"{path.name!r} can't be opened: {error}", notes)
+            continue
         if path == place.backup:
             _say(f"{place.file.name!r} is gone or damaged; {len(frame)} turns come from {path.name!r}.", notes)
         return frame, facts
@@ -164,7 +167,11 @@ def _take(collection: Collection, rows: _Rows, model: str | None, parts: dict[st
     if _is_of_another_model(collection.embedder, model, rows.vectors.shape[1]):
         collection.embed_again(rows.turns)
         return
-    groups = [[vector, *parts.get(turn.turn_id, ())] for turn, vector in zip(rows.turns, rows.vectors, strict=True)]
+    size = rows.vectors.shape[1]  # another program may have embedded the file again: the parts are the journal's
+    groups = [
+        [vector, *(part for part in parts.get(turn.turn_id, ()) if part.size == size)]
+        for turn, vector in zip(rows.turns, rows.vectors, strict=True)
+    ]
     collection.store._extend(
         [turn.text for turn in rows.turns],
         [turn.turn for turn in rows.turns],

@@ -73,9 +73,8 @@ class SteadyJournal:
                 return change(self._fall_back(error))
 
     def read(self, look: Callable[[Journal], T]) -> T:
-        """Look something up where writes go at present."""
-        with self._switching:
-            return look(self.active)
+        """Look something up where writes go at present; a file that can't be read is as one that can't be written."""
+        return self.write(look)
 
     def clear(self) -> None:
         """Drop everything from the file, and from the spare.

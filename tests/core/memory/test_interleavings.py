@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 from collections.abc import Callable
@@ -162,3 +163,52 @@ def test_turns_of_another_model_are_embedded_again_where_files_are_shared(
     second.close()
     first.close()
     assert load_store(tmp_path / "ffai_turns.parquet").count() == 2
+
+
+class SwitchingEmbedder(FakeEmbedder):
+    """Is replaced while it embeds a query."""
+
+    def __init__(self, replace: Callable[[], None]) -> None:
+        super().__init__()
+        self._replace = replace
+
+    def embed(self, texts: list[str]) -> Any:
+        if texts == ["the red key"]:
+            self._replace()
+        return super().embed(texts)
+
+
+@pytest.mark.parametrize("dimensions", [16, 64])
+async def test_a_query_is_embedded_again_where_the_model_changed_meanwhile(opened: Opener, dimensions: int) -> None:
+    other = FakeEmbedder(dimensions, model="fake/other")
+    for _ in ("search", "asearch"):
+        memory = opened(embedder=SwitchingEmbedder(lambda: memory.reindex(other)))  # noqa: B023
+        memory.remember("Where is the red key?", "Under the mat.")
+        memory.flush()
+        hits = memory.search("the red key") if _ == "search" else await memory.asearch("the red key")
+        assert [hit.response for hit in hits] == ["Under the mat."]
+        assert other.calls[-1] == ["the red key"]
+
+
+async def test_an_async_call_does_not_hold_the_loop_up_while_files_are_opened(opened: Opener, tmp_path: Path) -> None:
+    loop_went_on = threading.Event()
+    opening = threading.Event()
+
+    def asked() -> None:
+        if threading.current_thread().name == "opening":
+            opening.set()
+            loop_went_on.wait(5)
+
+    memory = opened(embedder=ReportingEmbedder(asked))
+    thread = threading.Thread(target=memory.persist_to, args=(tmp_path,), name="opening")
+    thread.start()
+    assert opening.wait(5)
+    turn = {"role": "user", "content": "red house", "timestamp": 0.0, "metadata": {}}
+    indexing = asyncio.create_task(memory.aindex_turn(turn))
+    await asyncio.sleep(0.1)
+    loop_went_on.set()
+    await indexing
+    thread.join(5)
+    assert memory.count() == 1
+    memory.close()
+    assert load_store(tmp_path / "ffai_turns.parquet").count() == 1

@@ -51,3 +51,24 @@ def test_nothing_is_forgotten_where_the_journal_can_not_be_written(opened: Opene
     memory.clear()
     memory.close()
     assert opened(tmp_path).count() == 0
+
+
+def test_a_journal_that_is_damaged_while_it_is_open_stops_nothing(opened: Opener, tmp_path: Path) -> None:
+    embedder = WatchedEmbedder()
+    memory = opened(tmp_path, embedder)
+    memory.remember("Where is the red key?", "Under the mat.")
+    memory.flush()
+    embedder.entered.clear()
+    embedder.gate.clear()
+    memory.remember("Where is the green door?", "At the back.")
+    assert embedder.entered.wait(5)
+    for path in tmp_path.glob("ffai_turns.sqlite3*"):
+        path.write_bytes(b"\xa5" * path.stat().st_size)
+    assert memory.count() == 1
+    assert memory.status().problem
+    embedder.gate.set()
+    assert [hit.response for hit in memory.search("the red key", top_k=1)] == ["Under the mat."]
+    memory.remember("Where is the blue boat?", "In the harbour.")
+    assert [hit.response for hit in memory.search("the blue boat", top_k=1)] == ["In the harbour."]
+    memory.close()
+    assert [hit.response for hit in opened(tmp_path).search("the red key", top_k=1)] == ["Under the mat."]
