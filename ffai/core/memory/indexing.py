@@ -106,8 +106,8 @@ class Indexer:
         again = [arrival for arrival in batch if arrival.tries + 1 < MAX_TRIES]
         if again:
             wait = wait_before_next(error, tries=1 + max(arrival.tries for arrival in again))
-            changes, until, reason = [arrival.change for arrival in again], time.time() + wait, _reason(error)
-            self._journal.write(lambda journal: journal.postpone(changes, until, reason))
+            until, reason = time.time() + wait, _reason(error)
+            self._journal.write(lambda journal: journal.postpone(again, until, reason))
             logger.info("%d turns are tried again in %.1f s: %s", len(again), wait, reason)
         return [arrival for arrival in batch if arrival.tries + 1 >= MAX_TRIES]
 
@@ -115,8 +115,8 @@ class Indexer:
         """Keep turns as failed."""
         if not batch:
             return
-        changes, reason = [arrival.change for arrival in batch], _reason(error)
-        self._journal.write(lambda journal: journal.fail(changes, reason))
+        reason = _reason(error)
+        self._journal.write(lambda journal: journal.fail(batch, reason))
         logger.warning(
             "%d turns could not be embedded and are kept as failed; memory.status() lists them and "
             "memory.retry_failed() tries again: %s", len(batch), reason,

@@ -30,12 +30,15 @@ IN_MEMORY = ":memory:"
 WAIT_FOR_LOCK = 0.25
 """Seconds a write waits for another process before it is kept in memory instead."""
 
+WAIT_TO_OPEN = 3.0
+"""Seconds that opening waits for other processes that are making the journal."""
+
 _APPLICATION_ID = 0x66666169
 """``ffai``, in the place SQLite has for telling files apart."""
 _VERSION = 1
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS arrivals (
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE arrivals (
     change INTEGER PRIMARY KEY AUTOINCREMENT,
     turn_id TEXT NOT NULL, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
     failed INTEGER NOT NULL DEFAULT 0,
@@ -43,18 +46,19 @@ CREATE TABLE IF NOT EXISTS arrivals (
     retry_at REAL NOT NULL DEFAULT 0,
     reason TEXT
 );
-CREATE TABLE IF NOT EXISTS indexed (
+CREATE TABLE indexed (
     change INTEGER PRIMARY KEY,
     turn_id TEXT NOT NULL UNIQUE, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
     vector BLOB NOT NULL
 );
-CREATE TABLE IF NOT EXISTS parts (
+CREATE TABLE parts (
     turn_id TEXT NOT NULL, part INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (turn_id, part)
 ) WITHOUT ROWID;
 """
 _NEXT_CHANGE = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'arrivals'"
 _LAST_CHANGE = "(SELECT seq FROM sqlite_sequence WHERE name = 'arrivals')"
 _TURN = "turn_id, text, turn, metadata"
+_THIS = "change = ? AND turn_id = ?"  # each journal counts its changes for itself
 _NO_LIMIT = 2**63 - 1
 _DUE = "failed = 0 AND retry_at <= ?"
 
@@ -96,12 +100,14 @@ class Contents:
     arrivals: list[Any]
     indexed: list[Any]
     parts: list[Any]
+    facts: list[Any]
 
 
 _CONTENTS = (
     f"SELECT {_TURN}, failed, tries, retry_at, reason FROM arrivals ORDER BY change",
     f"SELECT {_TURN}, vector FROM indexed ORDER BY change",
     "SELECT turn_id, part, vector FROM parts",
+    "SELECT name, value FROM facts WHERE name != 'journal_id'",
 )
 
 
@@ -112,31 +118,22 @@ class Journal:
         path: the SQLite file; its folder is made if it is missing. ``":memory:"`` writes no file.
         durability: ``"process"`` survives the end of the process, however it ends; ``"power"`` also a power cut, at
             the price of one disk flush a turn.
+        wait: seconds to wait for other processes that are making it.
 
     Raises:
         DamagedFileError: the file is not a journal, or is damaged.
         JournalError: the folder or the file can't be written.
     """
 
-    def __init__(self, path: Path | str, *, durability: Durability = "process") -> None:
+    def __init__(self, path: Path | str, *, durability: Durability = "process", wait: float = WAIT_TO_OPEN) -> None:
         self.path = path
         self._lock = threading.Lock()
         with self._told():
             if path != IN_MEMORY:
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._connection = _connect(path, durability)
-            self._checkpointer = _connect(path, durability) if path != IN_MEMORY else None
-        self.journal_id = self._identify()
-
-    def _identify(self) -> str:
-        if (found := self.fact("journal_id")) is not None:
-            return found
-        with self._writing() as db:
-            db.execute("INSERT OR IGNORE INTO facts VALUES ('journal_id', ?)", (uuid.uuid4().hex,))
-            db.execute(
-                "INSERT INTO sqlite_sequence SELECT 'arrivals', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence)"
-            )
-        return self.fact("journal_id") or ""
+            self._connection = _connect(path, durability, wait)
+            self._checkpointer = _connect(path, durability, wait) if path != IN_MEMORY else None
+        self.journal_id = self.fact("journal_id")
 
     # Writing
 
@@ -157,7 +154,7 @@ class Journal:
     def index(
         self,
         turns: Sequence[tuple[NewTurn, Sequence[Vector]]],
-        arrived: Sequence[int] = (),
+        arrived: Sequence[Arrival] = (),
         *,
         model: str | None = None,
     ) -> None:
@@ -165,7 +162,7 @@ class Journal:
 
         Args:
             turns: each with its own vector and its parts'; a turn that is indexed already gets new ones.
-            arrived: the changes with which they arrived, of those that waited here.
+            arrived: those that waited, here or in another journal.
             model: the model that made them, where it is another one than before.
 
         Raises:
@@ -177,7 +174,7 @@ class Journal:
                 db.execute("DELETE FROM parts WHERE turn_id = ?", (turn.turn_id,))
                 parts = [(turn.turn_id, part, vector.tobytes()) for part, vector in enumerate(vectors[1:])]
                 db.executemany("INSERT INTO parts VALUES (?, ?, ?)", parts)
-            db.executemany("DELETE FROM arrivals WHERE change = ?", [(change,) for change in arrived])
+            db.executemany(f"DELETE FROM arrivals WHERE {_THIS}", [_key(arrival) for arrival in arrived])
             if model is not None:
                 db.execute("INSERT OR REPLACE INTO facts VALUES ('model', ?)", (model,))
 
@@ -189,23 +186,23 @@ class Journal:
             (turn.turn_id, turn.text, turn.turn, turn.metadata, vector),
         )
 
-    def fail(self, arrived: Sequence[int], reason: str) -> None:
+    def fail(self, arrived: Sequence[Arrival], reason: str) -> None:
         """Give turns up, and keep them with the reason."""
         with self._writing() as db:
-            for change in arrived:
+            for arrival in arrived:
                 db.execute(_NEXT_CHANGE)
                 db.execute(
                     f"UPDATE arrivals SET change = {_LAST_CHANGE}, failed = 1, tries = tries + 1, retry_at = 0,"
-                    " reason = ? WHERE change = ?",
-                    (reason, change),
+                    f" reason = ? WHERE {_THIS}",
+                    (reason, *_key(arrival)),
                 )
 
-    def postpone(self, arrived: Sequence[int], until: float, reason: str) -> None:
+    def postpone(self, arrived: Sequence[Arrival], until: float, reason: str) -> None:
         """Let turns wait until a time (seconds since the epoch) before they are tried again."""
         with self._writing() as db:
             db.executemany(
-                "UPDATE arrivals SET tries = tries + 1, retry_at = ?, reason = ? WHERE change = ?",
-                [(until, reason, change) for change in arrived],
+                f"UPDATE arrivals SET tries = tries + 1, retry_at = ?, reason = ? WHERE {_THIS}",
+                [(until, reason, *_key(arrival)) for arrival in arrived],
             )
 
     def retry_failed(self) -> int:
@@ -259,16 +256,26 @@ class Journal:
     def take_over(self, contents: Contents) -> None:
         """Keep what another journal holds, as :meth:`contents` gives it; see also :func:`salvage`."""
         with self._writing() as db:
+            self._replace(db, contents)
             columns = f"{_TURN}, failed, tries, retry_at, reason"
             db.executemany(f"INSERT INTO arrivals ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", contents.arrivals)
             for *turn, vector in contents.indexed:
                 self._index(db, NewTurn(*turn), vector)
             db.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", contents.parts)
+            db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", contents.facts)
+
+    @staticmethod
+    def _replace(db: sqlite3.Connection, contents: Contents) -> None:
+        """Drop what another journal knows better: turns that were indexed there, or wait there for a new vector."""
+        indexed = {row[0] for row in contents.indexed}
+        waiting = db.execute("SELECT change, turn_id FROM arrivals").fetchall()
+        db.executemany(f"DELETE FROM arrivals WHERE {_THIS}", [row for row in waiting if row[1] in indexed])
+        db.executemany("DELETE FROM indexed WHERE turn_id = ?", [(row[0],) for row in contents.arrivals])
 
     # Reading
 
     def contents(self) -> Contents:
-        """Return everything but the facts."""
+        """Return everything but the journal's id."""
         return Contents(*(self._read(query) for query in _CONTENTS))
 
     def due(self, limit: int) -> list[Arrival]:
@@ -355,15 +362,8 @@ class Journal:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Make several statements one change: all of them are kept, or none."""
-        with self._told(), self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+        with self._told(), self._lock, _transaction(self._connection, "BEGIN IMMEDIATE"):
+            yield self._connection
 
     def _read(self, query: str, *values: Any) -> list[Any]:
         with self._told(), self._lock:
@@ -380,31 +380,75 @@ class Journal:
             raise DamagedFileError(Path(self.path), str(error)) from error
 
 
-def _connect(path: Path | str, durability: Durability) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=WAIT_FOR_LOCK, isolation_level=None, check_same_thread=False)
-    _refuse_foreign(connection)
+def _connect(path: Path | str, durability: Durability, wait: float) -> sqlite3.Connection:
+    """Open a journal, or make one."""
+    give_up_at = time.monotonic() + wait
+    while True:
+        connection = sqlite3.connect(path, timeout=WAIT_FOR_LOCK, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(connection, path, durability)
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
+                raise
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path | str, durability: Durability) -> None:
+    with _transaction(connection, "BEGIN"):  # all that is read is of one moment: another process may be making it
+        is_new = _is_new(connection)
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("PRAGMA secure_delete = ON")
     if path != IN_MEMORY:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # a writer must never pay for one
-    connection.executescript(_SCHEMA)
-    return connection
+    if is_new:
+        with _transaction(connection, "BEGIN IMMEDIATE"):
+            if _is_new(connection):
+                _make(connection)
 
 
-def _refuse_foreign(connection: sqlite3.Connection) -> None:
-    """Raise where the file is a database of another program, or of another version of this one."""
-    found = (
+def _is_new(connection: sqlite3.Connection) -> bool:
+    """Tell whether a database is empty; raises where it is another program's, or another version's."""
+    program, version = (
         connection.execute("PRAGMA application_id").fetchone()[0],
         connection.execute("PRAGMA user_version").fetchone()[0],
     )
-    if found == (_APPLICATION_ID, _VERSION):
-        return
-    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise sqlite3.DatabaseError(f"not a journal of this version: application {found[0]}, version {found[1]}")
+    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        return True
+    if (program, version) != (_APPLICATION_ID, _VERSION):
+        raise sqlite3.DatabaseError(f"not a journal of this version: application {program}, version {version}")
+    return False
+
+
+def _make(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {_VERSION}")
+    for statement in _SCHEMA.split(";"):
+        connection.execute(statement)
+    connection.execute("INSERT INTO facts VALUES ('journal_id', ?)", (uuid.uuid4().hex,))
+    connection.execute("INSERT INTO sqlite_sequence VALUES ('arrivals', 0)")
+
+
+def _key(arrival: Arrival) -> tuple[int, str]:
+    return arrival.change, arrival.new.turn_id
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def salvage(path: Path) -> Contents:
