@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +15,7 @@ from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_nam
 from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import MAX_BATCH, Indexer
-from ffai.core.memory.journal import Arrival, Durability, FailedTurn
+from ffai.core.memory.journal import Arrival, Contents, Durability, FailedTurn
 from ffai.core.memory.parquet import free_id, turns_of
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
@@ -25,7 +26,7 @@ from ffai.core.memory.turnstile import Turnstile
 from ffai.core.memory.vectorise import embed_turns
 from ffai.core.memory.worker import Worker
 from ffai.core.similarity import Vector, as_vector
-from ffai.errors import JournalError, StoreError
+from ffai.errors import ClosedError
 
 logger = logging.getLogger(__name__)
 
@@ -119,12 +120,32 @@ class Collection:
                 known, given = ({turn.turn_id for turn, _ in turns} for turns in (mine, theirs))
                 self._join(store, [(turn, vectors) for turn, vectors in mine if turn.turn_id not in given])
                 self.keep([(turn, vectors) for turn, vectors in theirs if turn.turn_id not in known])
+            self._epoch += 1
             self.store = store
 
-    def _take(self, arrived: Sequence[Arrival], vectors: Sequence[Sequence[Vector]]) -> None:
+    def take_in(self, store: TurnVectorStore, embedder: Embedder) -> None:
+        """Join the turns of another store, each once; those that another model embedded are embedded again.
+
+        Args:
+            store: the turns; it is left as it is.
+            embedder: what made their vectors.
+        """
+        with self._changing:
+            known = {turn.turn_id for turn, _ in turns_of(self.store)}
+            known |= self.journal.read(lambda journal: journal.unembedded_ids())
+            new = [(turn, vectors) for turn, vectors in turns_of(store) if turn.turn_id not in known]
+            name, theirs = embedder_name(self.embedder), embedder_name(embedder)
+            if name == theirs:
+                self._take(new)
+                self._worker.poke()
+                return
+            logger.warning("The files are in use with the embedding model %r; %r is not used.", name, theirs)
+            self.embed_again([turn for turn, _ in new])
+
+    def _take(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], arrived: Sequence[Arrival] = ()) -> None:
         """Keep turns and their vectors, first where they are durable, then where they are searched."""
-        turns = [(arrival.new, of_turn) for arrival, of_turn in zip(arrived, vectors, strict=True)]
-        self.journal.write(lambda journal: journal.index(turns, arrived))
+        durable = () if self.place is None else turns
+        self.journal.write(lambda journal: journal.index(durable, arrived))
         self._join(self.store, turns)
 
     def _join(self, store: TurnVectorStore, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
@@ -136,7 +157,7 @@ class Collection:
         with self._changing:
             other = open_it()
             self._epoch += 1
-            waiting = self.journal.read(lambda journal: journal.contents())
+            waiting = Contents(arrivals=self.journal.read(lambda journal: journal.contents().arrivals))
             self._last_look, self.closed = self._look(), True
             other.journal.write(lambda journal: journal.take_over(waiting))
         other.wake()
@@ -148,11 +169,13 @@ class Collection:
         vectors: list[list[Vector]] = []
         epoch = self._epoch
         while True:
-            texts = self.store._columns(len(vectors))[0]
+            texts = self.store._texts(len(vectors))
             for start in range(0, len(texts), MAX_BATCH):
                 size = vectors[0][0].size if vectors else None
                 vectors += embed_turns(embedder, texts[start : start + MAX_BATCH], size)
             with self._changing:
+                if self.closed:
+                    raise ClosedError("The memory was closed, or moved, while it was embedded again.")
                 if epoch != self._epoch:
                     vectors, epoch = [], self._epoch
                 elif self.store.count() == len(vectors):
@@ -190,17 +213,14 @@ class Collection:
         """Drop all turns, from memory and from the files; those that are just being embedded too.
 
         Raises:
-            JournalError: the files can't be written just now; nothing is dropped.
+            StoreError: the files can't be written just now.
         """
-        with self._changing:
-            try:
-                self.journal.write_through(lambda journal: journal.clear())
-            except StoreError as error:
-                raise JournalError(f"Nothing was forgotten: {error}") from error
+        with self.saver.kept_still() if self.saver else nullcontext(), self._changing:
+            self.journal.clear()
             self._epoch += 1
-            self.store.clear()
             if self.saver:
-                self.saver.clear()
+                self.saver.remove_files()
+            self.store.clear()
         self._tell()
 
     # Waiting
@@ -312,8 +332,6 @@ class Collection:
         more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self._epoch))
         if self.saver is not None:
             self.saver.save_if_due(drained=not more)
-        else:
-            self.journal.write(lambda journal: journal.settle(saved_to=journal.last_change()))
         self._tell()
         return 0.0 if more else self._next_look()
 
@@ -340,7 +358,8 @@ class Collection:
             with self._changing:
                 if not self._wants(embedder, epoch):
                     return False
-                self._take(batch[some], vectors[some])
+                turns = [(arrival.new, of_turn) for arrival, of_turn in zip(batch[some], vectors[some], strict=True)]
+                self._take(turns, batch[some])
         self._tell()
         return self._wants(embedder, epoch)
 
@@ -350,6 +369,7 @@ class Collection:
 
     def _finish(self) -> None:
         """End what the worker owns: the last thing its thread does."""
+        self.journal.heal(now=True)
         if self.saver:
             self.saver.ask()
             self.saver.save_if_due(drained=True)

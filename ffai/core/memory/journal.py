@@ -58,9 +58,9 @@ CREATE TABLE parts (
 _NEXT_CHANGE = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'arrivals'"
 _LAST_CHANGE = "(SELECT seq FROM sqlite_sequence WHERE name = 'arrivals')"
 _TURN = "turn_id, text, turn, metadata"
-_THIS = "change = ? AND turn_id = ?"  # each journal counts its changes for itself
 _NO_LIMIT = 2**63 - 1
 _DUE = "failed = 0 AND retry_at <= ?"
+_SAME = "change = ? AND turn_id = ?"  # a batch outlives a change of journals, and their numbers are their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +95,19 @@ class FailedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The rows of a journal, without their changes."""
+    """The rows of a journal, without their changes and the journal's id."""
 
-    arrivals: list[Any]
-    indexed: list[Any]
-    parts: list[Any]
-    facts: list[Any]
+    arrivals: Sequence[Any] = ()
+    indexed: Sequence[Any] = ()
+    parts: Sequence[Any] = ()
+    facts: Sequence[Any] = ()
 
 
 _CONTENTS = (
     f"SELECT {_TURN}, failed, tries, retry_at, reason FROM arrivals ORDER BY change",
     f"SELECT {_TURN}, vector FROM indexed ORDER BY change",
     "SELECT turn_id, part, vector FROM parts",
-    "SELECT name, value FROM facts WHERE name != 'journal_id'",
+    "SELECT name, value FROM facts WHERE name <> 'journal_id'",
 )
 
 
@@ -133,7 +133,7 @@ class Journal:
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
             self._connection = _connect(path, durability, wait)
             self._checkpointer = _connect(path, durability, wait) if path != IN_MEMORY else None
-        self.journal_id = self.fact("journal_id")
+        self.journal_id = self.fact("journal_id") or ""
 
     # Writing
 
@@ -162,7 +162,7 @@ class Journal:
 
         Args:
             turns: each with its own vector and its parts'; a turn that is indexed already gets new ones.
-            arrived: those that waited, here or in another journal.
+            arrived: those that waited, here or in another journal; they wait no longer.
             model: the model that made them, where it is another one than before.
 
         Raises:
@@ -174,7 +174,7 @@ class Journal:
                 db.execute("DELETE FROM parts WHERE turn_id = ?", (turn.turn_id,))
                 parts = [(turn.turn_id, part, vector.tobytes()) for part, vector in enumerate(vectors[1:])]
                 db.executemany("INSERT INTO parts VALUES (?, ?, ?)", parts)
-            db.executemany(f"DELETE FROM arrivals WHERE {_THIS}", [_key(arrival) for arrival in arrived])
+            db.executemany(f"DELETE FROM arrivals WHERE {_SAME}", [_key(arrival) for arrival in arrived])
             if model is not None:
                 db.execute("INSERT OR REPLACE INTO facts VALUES ('model', ?)", (model,))
 
@@ -193,7 +193,7 @@ class Journal:
                 db.execute(_NEXT_CHANGE)
                 db.execute(
                     f"UPDATE arrivals SET change = {_LAST_CHANGE}, failed = 1, tries = tries + 1, retry_at = 0,"
-                    f" reason = ? WHERE {_THIS}",
+                    f" reason = ? WHERE {_SAME}",
                     (reason, *_key(arrival)),
                 )
 
@@ -201,7 +201,7 @@ class Journal:
         """Let turns wait until a time (seconds since the epoch) before they are tried again."""
         with self._writing() as db:
             db.executemany(
-                f"UPDATE arrivals SET tries = tries + 1, retry_at = ?, reason = ? WHERE {_THIS}",
+                f"UPDATE arrivals SET tries = tries + 1, retry_at = ?, reason = ? WHERE {_SAME}",
                 [(until, reason, *_key(arrival)) for arrival in arrived],
             )
 
@@ -248,29 +248,24 @@ class Journal:
             db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
     def clear(self) -> None:
-        """Drop everything but the journal's id and its numbers."""
+        """Drop everything but the journal's id, its numbers and the model's name."""
         with self._writing() as db:
             for table in ("arrivals", "indexed", "parts"):
                 db.execute(f"DELETE FROM {table}")
+            db.execute("DELETE FROM facts WHERE name = 'embedding_again'")
+        self.checkpoint(truncate=True)
 
     def take_over(self, contents: Contents) -> None:
         """Keep what another journal holds, as :meth:`contents` gives it; see also :func:`salvage`."""
         with self._writing() as db:
-            self._replace(db, contents)
             columns = f"{_TURN}, failed, tries, retry_at, reason"
             db.executemany(f"INSERT INTO arrivals ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", contents.arrivals)
             for *turn, vector in contents.indexed:
                 self._index(db, NewTurn(*turn), vector)
             db.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", contents.parts)
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", contents.facts)
-
-    @staticmethod
-    def _replace(db: sqlite3.Connection, contents: Contents) -> None:
-        """Drop what another journal knows better: turns that were indexed there, or wait there for a new vector."""
-        indexed = {row[0] for row in contents.indexed}
-        waiting = db.execute("SELECT change, turn_id FROM arrivals").fetchall()
-        db.executemany(f"DELETE FROM arrivals WHERE {_THIS}", [row for row in waiting if row[1] in indexed])
-        db.executemany("DELETE FROM indexed WHERE turn_id = ?", [(row[0],) for row in contents.arrivals])
+            db.executemany("DELETE FROM arrivals WHERE turn_id = ?", [(row[0],) for row in contents.indexed])
+            db.executemany("DELETE FROM indexed WHERE turn_id = ?", [(row[0],) for row in contents.arrivals])
 
     # Reading
 
@@ -313,9 +308,9 @@ class Journal:
         )
         return [FailedTurn(*row) for row in rows]
 
-    def unembedded(self) -> list[NewTurn]:
-        """Return the turns without a vector, in the order they arrived."""
-        return [NewTurn(*row) for row in self._read(f"SELECT {_TURN} FROM arrivals ORDER BY change")]
+    def unembedded_ids(self) -> set[str]:
+        """Return the ids of the turns without a vector."""
+        return {row[0] for row in self._read("SELECT turn_id FROM arrivals")}
 
     def indexed_since(self, change: int) -> list[IndexedTurn]:
         """Return the turns that were indexed after a change, in that order."""
@@ -346,11 +341,15 @@ class Journal:
 
     # Housekeeping
 
-    def checkpoint(self) -> None:
-        """Move what the write-ahead log holds into the database, without making a writer wait."""
+    def checkpoint(self, *, truncate: bool = False) -> None:
+        """Move what the write-ahead log holds into the database.
+
+        Args:
+            truncate: empty the log too, so that nothing which was dropped can be read from it; writers wait for that.
+        """
         if self._checkpointer is not None:
             with contextlib.suppress(sqlite3.Error):  # a reader is in the way, or the disk is full: later
-                self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                self._checkpointer.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if truncate else 'PASSIVE'})")
 
     def close(self) -> None:
         """Close the database; no file stays open. It can't be used afterwards."""
@@ -435,10 +434,6 @@ def _make(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO sqlite_sequence VALUES ('arrivals', 0)")
 
 
-def _key(arrival: Arrival) -> tuple[int, str]:
-    return arrival.change, arrival.new.turn_id
-
-
 @contextlib.contextmanager
 def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
     connection.execute(begin)
@@ -460,3 +455,7 @@ def salvage(path: Path) -> Contents:
             rows.extend(connection.execute(query))  # keeps those before the damage
         found.append(rows)
     return Contents(*found)
+
+
+def _key(arrival: Arrival) -> tuple[int, str]:
+    return arrival.change, arrival.new.turn_id

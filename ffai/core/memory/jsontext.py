@@ -37,7 +37,7 @@ def to_json(value: Any, name: str) -> str:
     """
     try:
         text = _encode(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         try:
             text = json.dumps(_plain(value, name), ensure_ascii=False)
         except RecursionError:

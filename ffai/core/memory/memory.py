@@ -16,7 +16,7 @@ from ffai.core.memory import sharing
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.distinct import search_distinct
 from ffai.core.memory.hit import TurnHit
-from ffai.core.memory.identity import new_turn, turn_from_elsewhere
+from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere
 from ffai.core.memory.journal import Durability
 from ffai.core.memory.opening import open_collection
 from ffai.core.memory.place import Place
@@ -93,9 +93,7 @@ class Memory:
         """Embed a text now and store a turn beside it; see :meth:`index_turn`."""
         new = turn_from_elsewhere(text, turn, metadata)
         embedder = self.embeddings
-        vectors = embed_turns(embedder, [new.text])[0]
-        with self._entering:
-            position = self._open.add(new, vectors, embedder)
+        position = self._add(new, embed_turns(embedder, [new.text])[0], embedder)
         return self.index_turn_text(text, turn, metadata) if position is None else position
 
     async def aindex_turn(self, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
@@ -107,9 +105,12 @@ class Memory:
         new = turn_from_elsewhere(text, turn, metadata)
         embedder = self.embeddings
         vectors = await self._aembed(embedder, texts_and_parts(new.text))
-        with self._entering:
-            position = self._open.add(new, vectors, embedder)
+        position = await asyncio.to_thread(self._add, new, vectors, embedder)
         return await self.aindex_turn_text(text, turn, metadata) if position is None else position
+
+    def _add(self, turn: NewTurn, vectors: Sequence[Vector], embedder: Embedder) -> int | None:
+        with self._entering:
+            return self._open.add(turn, vectors, embedder)
 
     def remember(
         self,
@@ -252,7 +253,11 @@ class Memory:
         return self.store.count()
 
     def clear(self) -> None:
-        """Forget all turns, those that wait to be embedded too; where they are persisted, the files as well."""
+        """Forget all turns, those that wait to be embedded too; where they are persisted, the files as well.
+
+        Raises:
+            StoreError: the files can't be written just now; forget them later.
+        """
         self._open.clear()
 
     def status(self) -> MemoryStatus:
@@ -316,7 +321,6 @@ class Memory:
 
         Raises:
             InvalidArgumentError: an argument can't be used, or the turns are kept in another place already.
-            DimensionError: the turns of this memory and those of the files have vectors of different sizes.
             ClosedError: the memory was closed.
         """
         place = Place.at(folder, name)
@@ -334,7 +338,7 @@ class Memory:
         shared = sharing.acquire(place, lambda: open_collection(own.embedder, place, own.store, durability=durability))
         try:
             if shared.store is not own.store:
-                shared.adopt(own.store)
+                shared.take_in(own.store, own.embedder)
         except BaseException:
             if sharing.release(shared):
                 shared.close(0.0)

@@ -15,7 +15,7 @@ import numpy as np
 from ffai.core.embeddings.protocol import Embedder, embedder_name
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.identity import NewTurn
-from ffai.core.memory.journal import Durability, IndexedTurn, Journal, salvage
+from ffai.core.memory.journal import Durability, IndexedTurn, salvage
 from ffai.core.memory.parquet import FileFacts, read_facts, read_file, row_ids, turns_of, vectors_of
 from ffai.core.memory.place import Place, move_aside
 from ffai.core.memory.turn_store import TurnVectorStore
@@ -82,6 +82,9 @@ def _newest_readable(place: Place, notes: list[str]) -> tuple[pl.DataFrame | Non
         except (DamagedFileError, SchemaVersionError) as error:
             _set_aside(path, error, notes)
             continue
+        except OSError as error:  # not the file's fault: it is left where it is, and not written over either
+            _say(f"{path.name!r} can't be opened: {error}", notes)
+            continue
         if path == place.backup:
             _say(f"{place.file.name!r} is gone or damaged; {len(frame)} turns come from {path.name!r}.", notes)
         return frame, facts
@@ -120,8 +123,8 @@ def _with_journal(
 def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFacts) -> None:
     """Join the turns of the file, of the journal and of the store, each once; the store then holds them all."""
     journal = collection.journal.active
-    newer = {turn.new.turn_id: turn for turn in journal.indexed_since(_holds(facts, journal))}
-    unembedded = {turn.turn_id for turn in journal.unembedded()}
+    newer = {turn.new.turn_id: turn for turn in journal.indexed_since(facts.change_in(journal.journal_id))}
+    unembedded = journal.unembedded_ids()
     collection.journal.write(lambda journal: journal.start_above(facts.change))
     in_store = {turn.turn_id: (turn, vectors) for turn, vectors in turns_of(collection.store)}
     in_file = _Rows.of(frame, collection.place) if frame is not None and len(frame) else None
@@ -135,7 +138,7 @@ def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFac
     kept = {*newer, *unembedded, *(turn.turn_id for turn in in_file.turns)} if in_file else {*newer, *unembedded}
     collection.keep([pair for turn_id, pair in in_store.items() if turn_id not in kept])
     collection.journal.write(lambda journal: journal.note("model", embedder_name(collection.embedder)))
-    if journal.unembedded():
+    if journal.count_unembedded():
         collection.wake()
 
 
@@ -168,7 +171,11 @@ def _take(collection: Collection, rows: _Rows, model: str | None, parts: dict[st
     if _is_of_another_model(collection.embedder, model, rows.vectors.shape[1]):
         collection.embed_again(rows.turns)
         return
-    groups = [[vector, *parts.get(turn.turn_id, ())] for turn, vector in zip(rows.turns, rows.vectors, strict=True)]
+    size = rows.vectors.shape[1]  # another program may have embedded the file again: the parts are the journal's
+    groups = [
+        [vector, *(part for part in parts.get(turn.turn_id, ()) if part.size == size)]
+        for turn, vector in zip(rows.turns, rows.vectors, strict=True)
+    ]
     collection.store._extend(
         [turn.text for turn in rows.turns],
         [turn.turn for turn in rows.turns],
@@ -192,8 +199,3 @@ def _is_of_another_model(embedder: Embedder, model: str | None, dimensions: int)
     if model is None:
         logger.info("The memory file does not say which model made its vectors; %r is taken to be it.", name)
     return False
-
-
-def _holds(facts: FileFacts, journal: Journal) -> int:
-    """Return up to which change a file holds a journal: none of another journal's."""
-    return facts.change if facts.journal_id == journal.journal_id else 0

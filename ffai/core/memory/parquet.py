@@ -45,6 +45,10 @@ class FileFacts:
     model: str | None = None
     """Name of the embedding model."""
 
+    def change_in(self, journal_id: str) -> int:
+        """Return up to which change it holds a journal: none of another journal's."""
+        return self.change if self.journal_id == journal_id else 0
+
 
 def persist_store(store: TurnVectorStore, path: str | Path) -> None:
     """Write all turns of a store to a file; one that is there is replaced, whole and atomically.
@@ -75,7 +79,8 @@ def load_store(path: str | Path) -> TurnVectorStore:
     Raises:
         StoreFileNotFoundError: there is no such file (a ``FileNotFoundError``).
         SchemaVersionError: it is of another version (a ``ValueError``).
-        DamagedFileError: it can't be read, or lacks columns (a ``ValueError``).
+        DamagedFileError: it is no such file, or is cut, or lacks columns (a ``ValueError``).
+        OSError: it can't be opened.
     """
     frame, _ = read_file(Path(path))
     store = TurnVectorStore()
@@ -94,7 +99,7 @@ def read_file(path: Path) -> tuple[pl.DataFrame, FileFacts]:
             facts = _facts_from(pl.read_parquet_metadata(file))
             file.seek(0)
             frame = pl.read_parquet(file, memory_map=False)
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+    except (pl.exceptions.PolarsError, ValueError) as error:
         raise DamagedFileError(path, f"{error}") from error
     _check_columns(path, frame)
     blanks = [pl.col(name).fill_null(blank) for name, blank in (("text", ""), ("turn", "{}"), ("metadata", "{}"))]
@@ -130,11 +135,24 @@ def _check_columns(path: Path, frame: pl.DataFrame) -> None:
         if frame[column].dtype not in (pl.String, pl.Null):
             raise DamagedFileError(path, f"column {column!r} holds {frame[column].dtype}, not text")
     for column in ("turn", "metadata"):
-        if not (frame[column].str.starts_with("{") & frame[column].str.ends_with("}")).all():
+        if not (frame[column].str.starts_with("{") & frame[column].str.ends_with("}")).all() or not _is_json(
+            frame[column]
+        ):
             raise DamagedFileError(path, f"column {column!r} holds something else than dicts as JSON")
     kind = frame["embedding"].dtype
     if kind != pl.Null and not (isinstance(kind, (pl.List, pl.Array)) and kind.inner.is_numeric()):
         raise DamagedFileError(path, f"column 'embedding' holds {kind}, not lists of numbers")
+
+
+def _is_json(column: pl.Series) -> bool:
+    """Tell whether all texts are JSON."""
+    by_polars = column.str.json_path_match("$.role" if column.name == "turn" else "$").is_not_null()
+    try:
+        for text in column.filter(~by_polars).drop_nulls():  # also Python's own NaN and Infinity
+            json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _facts_from(metadata: dict[str, str]) -> FileFacts:

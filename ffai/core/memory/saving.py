@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import threading
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import filelock
@@ -27,6 +28,8 @@ SMALL = 1000
 GROWTH = 10
 """A larger one is rewritten when the journal holds an n-th of its rows, so that n turns cost O(n) writing."""
 PAUSE_AFTER_ERROR = 5.0
+LONGEST_WRITE = 30.0
+"""Seconds that one who has something forgotten waits for the file to be written."""
 
 
 class Saver:
@@ -42,7 +45,6 @@ class Saver:
         self._holds = 0
         self._rows = 0
         self._not_before = 0.0
-        self._writing = threading.Lock()  # between writing the files and removing them
         self.asked = False
         """Whether somebody waits for the file to hold every indexed turn."""
         self.problem: str | None = None
@@ -51,7 +53,7 @@ class Saver:
     def found(self, rows: int, facts: FileFacts) -> None:
         """Tell what the file holds, as it was read."""
         self._rows = rows
-        self._holds = self._change_of(facts, self._journal.active)
+        self._holds = facts.change_in(self._journal.active.journal_id)
 
     @property
     def next_try(self) -> float | None:
@@ -86,7 +88,7 @@ class Saver:
         if again and (retry is not None or not drained):
             return False  # the old file stays whole until all its turns have new vectors
         if not drained:  # embedding comes first
-            return unsaved >= max(SMALL, self._rows // GROWTH)
+            return self.asked or unsaved >= max(SMALL, self._rows // GROWTH)
         return self.asked or self._rows < SMALL or unsaved * GROWTH >= self._rows
 
     def _unsaved(self) -> int:
@@ -95,7 +97,7 @@ class Saver:
     def save(self) -> None:
         """Write the file; a failure is said once and tried again later."""
         try:
-            with self._writing, filelock.FileLock(self._place.lock, timeout=0):
+            with filelock.FileLock(self._place.lock, timeout=0):
                 self._merge(self._journal.active)
         except filelock.Timeout:
             return  # another process writes it
@@ -114,9 +116,9 @@ class Saver:
     def _merge(self, journal: Journal) -> None:
         """Write what the file and the journal hold together, then drop from the journal what two files hold."""
         old, facts = self._read()
-        before = self._change_of(facts, journal)
+        before = facts.change_in(journal.journal_id)
         new, model = self._journal.read(lambda journal: (journal.indexed_since(before), journal.fact("model")))
-        frame = _merged(old, new, {turn.turn_id for turn in journal.unembedded()})
+        frame = _merged(old, new, journal.unembedded_ids())
         change = max([before, *(turn.change for turn in new)])
         told = FileFacts(journal.journal_id, change, model)
         replace_file(self._place.file, lambda beside: write_frame(frame, beside, told), backup=self._place.backup)
@@ -134,17 +136,35 @@ class Saver:
         except DamagedFileError as error:
             raise StoreError(f"{error}. It is looked after at the next start") from error
 
-    @staticmethod
-    def _change_of(facts: FileFacts, journal: Journal) -> int:
-        """Return up to which change a file holds a journal: none of another journal's."""
-        return facts.change if facts.journal_id == journal.journal_id else 0
+    @contextlib.contextmanager
+    def kept_still(self) -> Iterator[None]:
+        """Let nobody write the files meanwhile: what is being written now is complete when this begins.
 
-    def clear(self) -> None:
-        """Remove the files; the journal is cleared by its owner."""
-        with self._writing:
+        Raises:
+            StoreError: another process writes for too long, or the folder can't be written.
+        """
+        lock = filelock.FileLock(self._place.lock, timeout=LONGEST_WRITE)
+        try:
+            lock.acquire()
+        except OSError as error:
+            raise StoreError(f"The files in {str(self._place.folder)!r} can't be changed: {error}") from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def remove_files(self) -> None:
+        """Remove the files; the journal is cleared by its owner.
+
+        Raises:
+            StoreError: they can't be removed.
+        """
+        try:
             for path in (self._place.file, self._place.backup):
                 path.unlink(missing_ok=True)
-            self._holds = self._rows = 0
+        except OSError as error:
+            raise StoreError(f"The memory file is still there, it can't be removed: {error}") from error
+        self._holds = self._rows = 0
 
 
 def _merged(old: pl.DataFrame | None, new: list[IndexedTurn], unembedded: set[str]) -> pl.DataFrame:

@@ -72,21 +72,23 @@ class SteadyJournal:
                     raise
                 return change(self._fall_back(error))
 
-    def write_through(self, change: Callable[[Journal], T]) -> T:
-        """Make a change in the file, together with what it lacks.
+    def read(self, look: Callable[[Journal], T]) -> T:
+        """Look something up where writes go at present; a file that can't be read is as one that can't be written."""
+        return self.write(look)
+
+    def clear(self) -> None:
+        """Drop everything from the file, and from the spare.
 
         Raises:
-            JournalError: that can't be done just now; the file is as it was.
+            JournalError: the file can't be written just now; nothing is dropped.
         """
         with self._switching:
-            if not self.heal(now=True):
-                raise JournalError(str(self.problem))
-            return change(self.active)
-
-    def read(self, look: Callable[[Journal], T]) -> T:
-        """Look something up where writes go at present."""
-        with self._switching:
-            return look(self.active)
+            try:
+                if not self.heal(now=True):
+                    raise JournalError(str(self.problem))
+                self.active.clear()
+            except (JournalError, DamagedFileError) as error:
+                raise JournalError(f"Nothing was forgotten: {error}") from error
 
     def _fall_back(self, error: Exception) -> Journal:
         logger.warning("%s New turns are kept in memory and written as soon as that works.", error)

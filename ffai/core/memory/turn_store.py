@@ -210,6 +210,11 @@ class TurnVectorStore:
         vectors = table.vectors.exact(table.first_rows[chosen]) if table.vectors else np.empty((0, 0))
         return table.texts[chosen], vectors, table.turns[chosen], table.metadata[chosen]
 
+    def _texts(self, start: int = 0) -> list[str]:
+        """Return what was embedded, from an entry on."""
+        table, count, _ = self._snapshot()
+        return table.texts[start:count]
+
     def _with_text(self, text: str) -> list[tuple[str, str]]:
         """Return turn and metadata, as JSON, of the entries with a text."""
         table, count, _ = self._snapshot()

@@ -95,7 +95,7 @@ def embed_piecewise(embedder: Embedder, text: str, dimensions: int | None = None
 def _embed_or_halve(embedder: Embedder, text: str, dimensions: int | None) -> list[Vector]:
     try:
         return embed_texts(embedder, [text], dimensions)
-    except Exception as error:  # an embedder raises what it likes
+    except BaseException as error:  # an embedder raises what it likes
         if len(text) <= SHORT or is_transient(error) or concerns_every_text(error):
             raise
     return [vector for half in _halves(text) for vector in _embed_or_halve(embedder, half, dimensions)]

@@ -109,9 +109,10 @@ class Worker:
     def _rest(self) -> bool:
         """End the thread until the next poke, so that one who forgets an open memory keeps no thread."""
         with self._starting:
+            self._thread = None  # first: a poke sets the event and then looks whether there is a thread
             if self._wake.is_set() or self._stopped:
+                self._thread = threading.current_thread()
                 return False
-            self._thread = None
             return True
 
     def _settle(self) -> None:

@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 
 from ffai.core.memory import FlushResult, Memory
+from ffai.errors import StoreError
 from ffai.testing import FakeEmbedder
 from tests.core.memory.conftest import Logged, Opener
 from tests.doubles.embedders import WatchedEmbedder
@@ -245,7 +246,7 @@ def test_forgetting_is_refused_while_nothing_can_be_written(opened: Opener, tmp_
     memory = opened(tmp_path / "data")
     memory.remember("a", "b")
     memory.flush()
-    with pytest.raises(RuntimeError, match="Nothing was forgotten"):
+    with pytest.raises(StoreError, match="data"):
         memory.clear()
     assert memory.count() == 1
 
