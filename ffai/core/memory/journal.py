@@ -30,12 +30,15 @@ IN_MEMORY = ":memory:"
 WAIT_FOR_LOCK = 0.25
 """Seconds a write waits for another process before it is kept in memory instead."""
 
+WAIT_TO_OPEN = 3.0
+"""Seconds that opening waits for other processes that are making the journal."""
+
 _APPLICATION_ID = 0x66666169
 """``ffai``, in the place SQLite has for telling files apart."""
 _VERSION = 1
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS arrivals (
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE arrivals (
     change INTEGER PRIMARY KEY AUTOINCREMENT,
     turn_id TEXT NOT NULL, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
     failed INTEGER NOT NULL DEFAULT 0,
@@ -43,12 +46,12 @@ CREATE TABLE IF NOT EXISTS arrivals (
     retry_at REAL NOT NULL DEFAULT 0,
     reason TEXT
 );
-CREATE TABLE IF NOT EXISTS indexed (
+CREATE TABLE indexed (
     change INTEGER PRIMARY KEY,
     turn_id TEXT NOT NULL UNIQUE, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
     vector BLOB NOT NULL
 );
-CREATE TABLE IF NOT EXISTS parts (
+CREATE TABLE parts (
     turn_id TEXT NOT NULL, part INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (turn_id, part)
 ) WITHOUT ROWID;
 """
@@ -115,31 +118,22 @@ class Journal:
         path: the SQLite file; its folder is made if it is missing. ``":memory:"`` writes no file.
         durability: ``"process"`` survives the end of the process, however it ends; ``"power"`` also a power cut, at
             the price of one disk flush a turn.
+        wait: seconds to wait for other processes that are making it.
 
     Raises:
         DamagedFileError: the file is not a journal, or is damaged.
         JournalError: the folder or the file can't be written.
     """
 
-    def __init__(self, path: Path | str, *, durability: Durability = "process") -> None:
+    def __init__(self, path: Path | str, *, durability: Durability = "process", wait: float = WAIT_TO_OPEN) -> None:
         self.path = path
         self._lock = threading.Lock()
         with self._told():
             if path != IN_MEMORY:
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._connection = _connect(path, durability)
-            self._checkpointer = _connect(path, durability) if path != IN_MEMORY else None
-        self.journal_id = self._identify()
-
-    def _identify(self) -> str:
-        if (found := self.fact("journal_id")) is not None:
-            return found
-        with self._writing() as db:
-            db.execute("INSERT OR IGNORE INTO facts VALUES ('journal_id', ?)", (uuid.uuid4().hex,))
-            db.execute(
-                "INSERT INTO sqlite_sequence SELECT 'arrivals', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence)"
-            )
-        return self.fact("journal_id") or ""
+            self._connection = _connect(path, durability, wait)
+            self._checkpointer = _connect(path, durability, wait) if path != IN_MEMORY else None
+        self.journal_id = self.fact("journal_id") or ""
 
     # Writing
 
@@ -271,6 +265,7 @@ class Journal:
             db.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", contents.parts)
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", contents.facts)
             db.executemany("DELETE FROM arrivals WHERE turn_id = ?", [(row[0],) for row in contents.indexed])
+            db.executemany("DELETE FROM indexed WHERE turn_id = ?", [(row[0],) for row in contents.arrivals])
 
     # Reading
 
@@ -366,15 +361,8 @@ class Journal:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Make several statements one change: all of them are kept, or none."""
-        with self._told(), self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+        with self._told(), self._lock, _transaction(self._connection, "BEGIN IMMEDIATE"):
+            yield self._connection
 
     def _read(self, query: str, *values: Any) -> list[Any]:
         with self._told(), self._lock:
@@ -391,31 +379,71 @@ class Journal:
             raise DamagedFileError(Path(self.path), str(error)) from error
 
 
-def _connect(path: Path | str, durability: Durability) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=WAIT_FOR_LOCK, isolation_level=None, check_same_thread=False)
-    _refuse_foreign(connection)
+def _connect(path: Path | str, durability: Durability, wait: float) -> sqlite3.Connection:
+    """Open a journal, or make one."""
+    give_up_at = time.monotonic() + wait
+    while True:
+        connection = sqlite3.connect(path, timeout=WAIT_FOR_LOCK, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(connection, path, durability)
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
+                raise
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path | str, durability: Durability) -> None:
+    with _transaction(connection, "BEGIN"):  # all that is read is of one moment: another process may be making it
+        is_new = _is_new(connection)
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("PRAGMA secure_delete = ON")
     if path != IN_MEMORY:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # a writer must never pay for one
-    connection.executescript(_SCHEMA)
-    return connection
+    if is_new:
+        with _transaction(connection, "BEGIN IMMEDIATE"):
+            if _is_new(connection):
+                _make(connection)
 
 
-def _refuse_foreign(connection: sqlite3.Connection) -> None:
-    """Raise where the file is a database of another program, or of another version of this one."""
-    found = (
+def _is_new(connection: sqlite3.Connection) -> bool:
+    """Tell whether a database is empty; raises where it is another program's, or another version's."""
+    program, version = (
         connection.execute("PRAGMA application_id").fetchone()[0],
         connection.execute("PRAGMA user_version").fetchone()[0],
     )
-    if found == (_APPLICATION_ID, _VERSION):
-        return
-    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise sqlite3.DatabaseError(f"not a journal of this version: application {found[0]}, version {found[1]}")
+    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        return True
+    if (program, version) != (_APPLICATION_ID, _VERSION):
+        raise sqlite3.DatabaseError(f"not a journal of this version: application {program}, version {version}")
+    return False
+
+
+def _make(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {_VERSION}")
+    for statement in _SCHEMA.split(";"):
+        connection.execute(statement)
+    connection.execute("INSERT INTO facts VALUES ('journal_id', ?)", (uuid.uuid4().hex,))
+    connection.execute("INSERT INTO sqlite_sequence VALUES ('arrivals', 0)")
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def salvage(path: Path) -> Contents:

@@ -56,6 +56,11 @@ class Saver:
         self._holds = facts.change_in(self._journal.active.journal_id)
 
     @property
+    def next_try(self) -> float | None:
+        """In how many seconds a file that could not be written is tried again; ``None`` if it could."""
+        return None if self.problem is None else max(0.0, self._not_before - time.monotonic())
+
+    @property
     def rows(self) -> int:
         """Rows of the file, as of the last look."""
         return self._rows
@@ -71,7 +76,7 @@ class Saver:
         Args:
             drained: whether no turn waits to be embedded.
         """
-        if self._is_due(drained) and time.monotonic() >= self._not_before:
+        if self._is_due(drained) and (self.asked or time.monotonic() >= self._not_before):
             self.save()
         if drained:
             self.asked = False

@@ -113,7 +113,7 @@ class SteadyJournal:
             self._tried_at = time.monotonic()
             try:
                 if self._file is None and self._path is not None:
-                    self._file = Journal(self._path, durability=self._durability)
+                    self._file = Journal(self._path, durability=self._durability, wait=0.0)
                 if self._file is not None:
                     self._file.take_over(self._spare.contents())
                     self.active = self._file
