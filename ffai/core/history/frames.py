@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ffai._text import clean_text
 from ffai.core.history.interaction import Interaction
 from ffai.errors import StoreError
 
@@ -177,12 +178,7 @@ def _text(value: Any) -> str | None:
     """Return text that can be encoded; JSON for what is not text; ``None`` for nothing."""
     if value is None:
         return None
-    text = value if isinstance(value, str) else _json(value)
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # a lone half of a surrogate pair; two halves that meet are one character
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return clean_text(value if isinstance(value, str) else _json(value))
 
 
 def _json(value: Any) -> str:

@@ -87,7 +87,7 @@ class Collection:
             if self.place is not None:
                 self.journal.write(lambda journal: journal.index([(turn, vectors)]))
                 self._worker.poke()
-            return self.store._append(turn.text, turn.turn, turn.metadata, vectors)
+            return self.store.append(turn.text, turn.turn, turn.metadata, vectors)
 
     def keep(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
         """Make turns that the store holds already part of the collection."""
@@ -151,7 +151,7 @@ class Collection:
         vectors: list[list[Vector]] = []
         epoch = self._epoch
         while True:
-            texts = self.store._texts(len(vectors))
+            texts = self.store.texts(len(vectors))
             for start in range(0, len(texts), MAX_BATCH):
                 size = vectors[0][0].size if vectors else None
                 vectors += embed_turns(embedder, texts[start : start + MAX_BATCH], size)
@@ -160,7 +160,7 @@ class Collection:
                     raise ClosedError("The memory was closed, or moved, while it was embedded again.")
                 if epoch != self._epoch:
                     vectors, epoch = [], self._epoch
-                elif self.store._replace(vectors):
+                elif self.store.replace_vectors(vectors):
                     self._switch_to(embedder)
                     return
 
@@ -334,4 +334,4 @@ class Collection:
 
 def _join(store: TurnVectorStore, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
     for turn, vectors in turns:
-        store._append(turn.text, turn.turn, turn.metadata, vectors)
+        store.append(turn.text, turn.turn, turn.metadata, vectors)

@@ -140,8 +140,8 @@ class _Rows:
 
     @classmethod
     def of(cls, frame: pl.DataFrame, place: Place | None) -> _Rows:
-        columns = (frame[name].to_list() for name in ("text", "turn", "metadata"))
-        turns = [NewTurn(*row) for row in zip(row_ids(frame), *columns, strict=True)]
+        columns = [frame[name].to_list() for name in ("text", "turn", "metadata")]
+        turns = [NewTurn(*row) for row in zip(row_ids(*columns), *columns, strict=True)]
         return cls(turns, vectors_of(frame, str(place.file) if place else ""))
 
     @classmethod
@@ -165,7 +165,7 @@ def _take(collection: Collection, rows: _Rows, model: str | None, parts: dict[st
         [vector, *(part for part in parts.get(turn.turn_id, ()) if part.size == size)]
         for turn, vector in zip(rows.turns, rows.vectors, strict=True)
     ]
-    collection.store._extend(
+    collection.store.extend(
         [turn.text for turn in rows.turns],
         [turn.turn for turn in rows.turns],
         [turn.metadata for turn in rows.turns],

@@ -27,6 +27,8 @@ from ffai.errors import DamagedFileError, SchemaVersionError, StoreError, StoreF
 if TYPE_CHECKING:
     import polars as pl
 
+    _Texts = Sequence[str] | pl.Series
+
 logger = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
@@ -69,7 +71,7 @@ def persist_store(store: TurnVectorStore, path: str | Path) -> None:
         ...     load_store(f"{folder}/turns.parquet").count()
         1
     """
-    frame = frame_of(*store._columns())
+    frame = frame_of(*store.columns())
     replace_file(Path(path), lambda beside: write_frame(frame, beside, FileFacts()))
 
 
@@ -227,15 +229,16 @@ def vectors_of(frame: pl.DataFrame, source: str) -> NDArray[Any]:
     return vectors
 
 
-def row_ids(frame: pl.DataFrame) -> list[str]:
+def row_ids(texts: _Texts, turns: _Texts, metadata: _Texts) -> list[str]:
     """Return the id of each row: the one that ffai noted in its turn, else one made from its content."""
-    noted = frame["turn"].str.json_path_match("$.metadata.ffai.turn_id").to_list()
-    copies: Counter[str] = Counter()
+    import polars as pl
+
+    noted = pl.Series(turns, dtype=pl.String).str.json_path_match("$.metadata.ffai.turn_id").to_list()
+    copies: Counter[tuple[str, str, str]] = Counter()
     for row in [row for row, turn_id in enumerate(noted) if turn_id is None]:
-        text, turn, metadata = frame["text"][row], frame["turn"][row], frame["metadata"][row]
-        content = f"{text}\0{turn}\0{metadata}"
-        copies[content] += 1
-        noted[row] = content_id(text, json.loads(turn), json.loads(metadata), copies[content])
+        text, turn, attached = texts[row], turns[row], metadata[row]
+        copies[text, turn, attached] += 1
+        noted[row] = content_id(text, json.loads(turn), json.loads(attached), copies[text, turn, attached])
     return noted
 
 
@@ -244,14 +247,14 @@ def fill(store: TurnVectorStore, frame: pl.DataFrame, source: str) -> None:
     if not len(frame):
         return
     text, turn, metadata = (frame[name].to_list() for name in ("text", "turn", "metadata"))
-    store._extend(text, turn, metadata, vectors_of(frame, source)[:, None])
+    store.extend(text, turn, metadata, vectors_of(frame, source)[:, None])
 
 
 def turns_of(store: TurnVectorStore) -> dict[str, tuple[NewTurn, list[Vector]]]:
     """Return the turns a store holds, by id: each with its own vector and its parts'."""
-    texts, vectors, turns, metadata = store._columns()
-    if not texts:
+    rows = store.rows()
+    if not rows:
         return {}
-    ids = row_ids(frame_of(texts, vectors, turns, metadata))
-    rows = zip(ids, texts, turns, metadata, store._groups(), strict=True)
-    return {row[0]: (NewTurn(*row[:4]), row[4]) for row in rows}
+    texts, turns, metadata, _ = zip(*rows, strict=True)
+    ids = row_ids(texts, turns, metadata)
+    return {turn_id: (NewTurn(turn_id, *row[:3]), row[3]) for turn_id, row in zip(ids, rows, strict=True)}

@@ -174,5 +174,6 @@ def _merged(old: pl.DataFrame | None, new: list[IndexedTurn], unembedded: set[st
     if old is None or not len(old):
         return fresh
     replaced = unembedded | {turn.new.turn_id for turn in new}
-    kept = old.filter(pl.Series([turn_id not in replaced for turn_id in row_ids(old)]))
+    ids = row_ids(old["text"], old["turn"], old["metadata"])
+    kept = old.filter(pl.Series([turn_id not in replaced for turn_id in ids]))
     return pl.concat([kept, fresh])

@@ -112,41 +112,7 @@ class TurnVectorStore:
             ArgumentTypeError: a dict holds a value that can't be stored; names it. Nothing is stored.
         """
         row = checked(text, turn, metadata)
-        return self._append(*row, [as_vector(vector) for vector in (embedding, *parts)])
-
-    def _append(self, text: str, turn: str, metadata: str, vectors: Sequence[Vector]) -> int:
-        """Add a turn whose JSON is ready."""
-        with self._lock:
-            size = self.dimensions or vectors[0].size
-            rows = np.stack([as_vector(vector, size) for vector in vectors])
-            return self._table.append(text, turn, metadata, rows)
-
-    def _extend(
-        self,
-        texts: Sequence[str],
-        turns: Sequence[str],
-        metadata: Sequence[str],
-        groups: Sequence[Sequence[Vector]] | Vector,
-    ) -> None:
-        """Add turns whose JSON is ready and whose vectors are finite.
-
-        Args:
-            texts: what was embedded.
-            turns: turn dicts, as JSON.
-            metadata: the caller's metadata, as JSON.
-            groups: for each turn its own vector and its parts'; as an array, shape ``(len(texts), 1, dim)``.
-        """
-        if not len(texts):
-            return
-        if isinstance(groups, np.ndarray):
-            rows, firsts = groups[:, 0], range(len(groups))
-        else:
-            rows = np.array([vector for group in groups for vector in group])
-            firsts = np.cumsum([0, *(len(group) for group in groups[:-1])]).tolist()
-        with self._lock:
-            if self.dimensions not in (None, rows.shape[1]):
-                raise DimensionError(rows.shape[1], self.dimensions or 0)
-            self._table.extend(texts, turns, metadata, rows, firsts)
+        return self.append(*row, [as_vector(vector) for vector in (embedding, *parts)])
 
     def search(self, query_embedding: Numbers, top_k: int = 5, threshold: float | None = None) -> list[TurnHit]:
         """Find the turns closest to a vector.
@@ -205,26 +171,61 @@ class TurnVectorStore:
             table = self._table
             return table, table.count, table.vectors.count if table.vectors else 0
 
-    def _columns(self, start: int = 0) -> tuple[list[str], Vector, list[str], list[str]]:
-        """Return texts, vectors of shape ``(entries, dim)``, turns and metadata as JSON, from an entry on."""
-        table, count, _ = self._snapshot()
-        chosen = slice(start, count)
-        vectors = table.vectors.exact(table.first_rows[chosen]) if table.vectors else np.empty((0, 0))
-        return table.texts[chosen], vectors, table.turns[chosen], table.metadata[chosen]
+    # For what stands between the store and its files: rows that are checked, and whose JSON is ready
 
-    def _texts(self, start: int = 0) -> list[str]:
+    def append(self, text: str, turn: str, metadata: str, vectors: Sequence[Vector]) -> int:
+        """Add a turn whose JSON is ready."""
+        with self._lock:
+            size = self.dimensions or vectors[0].size
+            rows = np.stack([as_vector(vector, size) for vector in vectors])
+            return self._table.append(text, turn, metadata, rows)
+
+    def extend(
+        self,
+        texts: Sequence[str],
+        turns: Sequence[str],
+        metadata: Sequence[str],
+        groups: Sequence[Sequence[Vector]] | Vector,
+    ) -> None:
+        """Add turns whose JSON is ready and whose vectors are finite.
+
+        Args:
+            texts: what was embedded.
+            turns: turn dicts, as JSON.
+            metadata: the caller's metadata, as JSON.
+            groups: for each turn its own vector and its parts'; as an array, shape ``(len(texts), 1, dim)``.
+        """
+        if not len(texts):
+            return
+        if isinstance(groups, np.ndarray):
+            rows, firsts = groups[:, 0], list(range(len(groups)))
+        else:
+            rows, firsts = _stacked(groups)
+        with self._lock:
+            if self.dimensions not in (None, rows.shape[1]):
+                raise DimensionError(rows.shape[1], self.dimensions or 0)
+            self._table.extend(texts, turns, metadata, rows, firsts)
+
+    def columns(self) -> tuple[list[str], Vector, list[str], list[str]]:
+        """Return texts, vectors of shape ``(entries, dim)``, turns and metadata as JSON."""
+        table, count, _ = self._snapshot()
+        vectors = table.vectors.exact(table.first_rows[:count]) if table.vectors else np.empty((0, 0))
+        return table.texts[:count], vectors, table.turns[:count], table.metadata[:count]
+
+    def texts(self, start: int = 0) -> list[str]:
         """Return what was embedded, from an entry on."""
         table, count, _ = self._snapshot()
         return table.texts[start:count]
 
-    def _groups(self, start: int = 0) -> list[list[Vector]]:
-        """Return for each entry, from one on, its own vector and its parts'."""
+    def rows(self) -> list[tuple[str, str, str, list[Vector]]]:
+        """Return for each entry its text, turn and metadata as JSON, and its own vector and its parts'."""
         table, count, rows = self._snapshot()
         if table.vectors is None:
             return []
-        return [list(table.vectors.exact(table.rows_of(entry, rows))) for entry in range(start, count)]
+        groups = [list(table.vectors.exact(table.rows_of(entry, rows))) for entry in range(count)]
+        return list(zip(table.texts[:count], table.turns[:count], table.metadata[:count], groups, strict=True))
 
-    def _replace(self, vectors: Sequence[Sequence[Vector]]) -> bool:
+    def replace_vectors(self, vectors: Sequence[Sequence[Vector]]) -> bool:
         """Give all entries new vectors, in one step.
 
         Args:
@@ -239,11 +240,15 @@ class TurnVectorStore:
                 return False
             if not vectors:
                 return True
-            firsts = np.cumsum([0, *(len(group) for group in vectors[:-1])]).tolist()
-            rows = np.array([vector for group in vectors for vector in group])
-            fresh.extend(table.texts, table.turns, table.metadata, rows, firsts)
+            fresh.extend(table.texts, table.turns, table.metadata, *_stacked(vectors))
             self._table = fresh
             return True
+
+
+def _stacked(groups: Sequence[Sequence[Vector]]) -> tuple[Vector, list[int]]:
+    """Put the vectors of several entries under each other; tell at which row each entry begins."""
+    starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
+    return np.array([vector for group in groups for vector in group]), starts.tolist()
 
 
 def _best_of_each(scores: NDArray[np.float32], table: _Table, count: int) -> NDArray[np.float32]:
