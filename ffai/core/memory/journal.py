@@ -14,98 +14,20 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from ffai.core.memory import journal_file as file
 from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.journal_file import TURN, Arrival, Contents, Durability, FailedTurn, IndexedTurn, told
 from ffai.core.similarity import Vector
-from ffai.errors import DamagedFileError, JournalError
 
-Durability = Literal["process", "power"]
-
-IN_MEMORY = ":memory:"
-WAIT_FOR_LOCK = 0.25
-"""Seconds a write waits for another process before it is kept in memory instead."""
-
-_APPLICATION_ID = 0x66666169
-"""``ffai``, in the place SQLite has for telling files apart."""
-_VERSION = 1
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS arrivals (
-    change INTEGER PRIMARY KEY AUTOINCREMENT,
-    turn_id TEXT NOT NULL, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
-    failed INTEGER NOT NULL DEFAULT 0,
-    tries INTEGER NOT NULL DEFAULT 0,
-    retry_at REAL NOT NULL DEFAULT 0,
-    reason TEXT
-);
-CREATE TABLE IF NOT EXISTS indexed (
-    change INTEGER PRIMARY KEY,
-    turn_id TEXT NOT NULL UNIQUE, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
-    vector BLOB NOT NULL
-);
-CREATE TABLE IF NOT EXISTS parts (
-    turn_id TEXT NOT NULL, part INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (turn_id, part)
-) WITHOUT ROWID;
-"""
 _NEXT_CHANGE = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'arrivals'"
 _LAST_CHANGE = "(SELECT seq FROM sqlite_sequence WHERE name = 'arrivals')"
-_TURN = "turn_id, text, turn, metadata"
-_PENDING = "failed = 0"
 _DUE = "failed = 0 AND retry_at <= ?"
 _SAME = "change = ? AND turn_id = ?"  # a batch outlives a change of journals, and their numbers are their own
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A turn that waits to be embedded."""
-
-    change: int
-    new: NewTurn
-    tries: int
-    """How often it was tried."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedTurn:
-    """A turn with its vectors, as the journal holds it."""
-
-    change: int
-    new: NewTurn
-    vector: Vector
-    """Its own vector, shape ``(dim,)``; see :meth:`Journal.all_parts` for those of its parts."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailedTurn:
-    """A turn that could not be embedded. It is kept, and tried again by ``retry_failed()``."""
-
-    turn_id: str
-    text: str
-    reason: str
-    tries: int
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The rows of a journal, without their changes and the journal's id."""
-
-    arrivals: Sequence[Any] = ()
-    indexed: Sequence[Any] = ()
-    parts: Sequence[Any] = ()
-    facts: Sequence[Any] = ()
-
-
-_CONTENTS = (
-    f"SELECT {_TURN}, failed, tries, retry_at, reason FROM arrivals ORDER BY change",
-    f"SELECT {_TURN}, vector FROM indexed ORDER BY change",
-    "SELECT turn_id, part, vector FROM parts",
-    "SELECT name, value FROM facts WHERE name <> 'journal_id'",
-)
 
 
 class Journal:
@@ -124,11 +46,11 @@ class Journal:
     def __init__(self, path: Path | str, *, durability: Durability = "process") -> None:
         self.path = path
         self._lock = threading.Lock()
-        with self._told():
-            if path != IN_MEMORY:
+        with told(self.path):
+            if path != file.IN_MEMORY:
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._connection = _connect(path, durability)
-            self._checkpointer = _connect(path, durability) if path != IN_MEMORY else None
+            self._connection = file.connect(path, durability)
+            self._checkpointer = file.connect(path, durability) if path != file.IN_MEMORY else None
         self.journal_id = self._identify()
 
     def _identify(self) -> str:
@@ -153,8 +75,8 @@ class Journal:
             JournalError: it can't be written now (full disk, lock of another process).
         """
         row = (turn.turn_id, turn.text, turn.turn, turn.metadata)
-        with self._told(), self._lock:
-            done = self._connection.execute(f"INSERT INTO arrivals ({_TURN}) VALUES (?, ?, ?, ?)", row)
+        with told(self.path), self._lock:
+            done = self._connection.execute(f"INSERT INTO arrivals ({TURN}) VALUES (?, ?, ?, ?)", row)
         return done.lastrowid or 0
 
     def index(
@@ -188,7 +110,7 @@ class Journal:
     def _index(db: sqlite3.Connection, turn: NewTurn, vector: bytes) -> None:
         db.execute(_NEXT_CHANGE)
         db.execute(
-            f"INSERT OR REPLACE INTO indexed (change, {_TURN}, vector) VALUES ({_LAST_CHANGE}, ?, ?, ?, ?, ?)",
+            f"INSERT OR REPLACE INTO indexed (change, {TURN}, vector) VALUES ({_LAST_CHANGE}, ?, ?, ?, ?, ?)",
             (turn.turn_id, turn.text, turn.turn, turn.metadata, vector),
         )
 
@@ -234,7 +156,7 @@ class Journal:
             for turn in turns:
                 db.execute("DELETE FROM indexed WHERE turn_id = ?", (turn.turn_id,))
             rows = [(turn.turn_id, turn.text, turn.turn, turn.metadata) for turn in turns]
-            db.executemany(f"INSERT INTO arrivals ({_TURN}) VALUES (?, ?, ?, ?)", rows)
+            db.executemany(f"INSERT INTO arrivals ({TURN}) VALUES (?, ?, ?, ?)", rows)
             db.execute("INSERT OR REPLACE INTO facts VALUES ('embedding_again', '1')")
 
     def settle(self, *, saved_to: int) -> None:
@@ -262,12 +184,11 @@ class Journal:
         self.checkpoint(truncate=True)
 
     def take_over(self, contents: Contents) -> None:
-        """Keep what another journal holds, as :meth:`contents` gives it; see also :func:`salvage`."""
+        """Keep what another journal holds, as :meth:`contents` gives it; also what was salvaged of it."""
         with self._writing() as db:
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", contents.facts)
             db.executemany("DELETE FROM arrivals WHERE turn_id = ?", [(row[0],) for row in contents.indexed])
-            columns = f"{_TURN}, failed, tries, retry_at, reason"
-            db.executemany(f"INSERT INTO arrivals ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", contents.arrivals)
+            db.executemany(f"INSERT INTO arrivals ({file.WAITING}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", contents.arrivals)
             for *turn, vector in contents.indexed:
                 self._index(db, NewTurn(*turn), vector)
             db.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", contents.parts)
@@ -276,18 +197,18 @@ class Journal:
 
     def contents(self) -> Contents:
         """Return everything but the journal's id."""
-        return Contents(*(self._read(query) for query in _CONTENTS))
+        return Contents(*(self._read(query) for query in file.CONTENTS))
 
     def due(self, limit: int) -> list[Arrival]:
         """Return the turns that wait and whose time has come, oldest first."""
         rows = self._read(
-            f"SELECT {_TURN}, change, tries FROM arrivals WHERE {_DUE} ORDER BY change LIMIT ?", time.time(), limit
+            f"SELECT {TURN}, change, tries FROM arrivals WHERE {_DUE} ORDER BY change LIMIT ?", time.time(), limit
         )
         return [Arrival(row[4], NewTurn(*row[:4]), row[5]) for row in rows]
 
     def next_retry(self) -> float | None:
         """Return when the next postponed turn is due (seconds since the epoch); ``None`` if none is postponed."""
-        due: float | None = self._read(f"SELECT min(retry_at) FROM arrivals WHERE {_PENDING} AND retry_at > 0")[0][0]
+        due: float | None = self._read("SELECT min(retry_at) FROM arrivals WHERE failed = 0 AND retry_at > 0")[0][0]
         return due
 
     def waiting(self, up_to: int) -> int:
@@ -314,7 +235,7 @@ class Journal:
 
     def indexed_since(self, change: int) -> list[IndexedTurn]:
         """Return the turns that were indexed after a change, in that order."""
-        rows = self._read(f"SELECT {_TURN}, change, vector FROM indexed WHERE change > ? ORDER BY change", change)
+        rows = self._read(f"SELECT {TURN}, change, vector FROM indexed WHERE change > ? ORDER BY change", change)
         return [IndexedTurn(row[4], NewTurn(*row[:4]), np.frombuffer(row[5])) for row in rows]
 
     def count_indexed_since(self, change: int) -> int:
@@ -361,7 +282,7 @@ class Journal:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Make several statements one change: all of them are kept, or none."""
-        with self._told(), self._lock:
+        with told(self.path), self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -372,57 +293,9 @@ class Journal:
                 raise
 
     def _read(self, query: str, *values: Any) -> list[Any]:
-        with self._told(), self._lock:
+        with told(self.path), self._lock:
             return self._connection.execute(query, values).fetchall()
-
-    @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        """Tell what went wrong in our own words: not now, or damaged."""
-        try:
-            yield
-        except (sqlite3.OperationalError, sqlite3.ProgrammingError, OSError) as error:
-            raise JournalError(f"The journal {str(self.path)!r} can't be used: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise DamagedFileError(Path(self.path), str(error)) from error
-
-
-def _connect(path: Path | str, durability: Durability) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=WAIT_FOR_LOCK, isolation_level=None, check_same_thread=False)
-    _refuse_foreign(connection)
-    connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute("PRAGMA secure_delete = ON")
-    if path != IN_MEMORY:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
-        connection.execute("PRAGMA wal_autocheckpoint = 0")  # a writer must never pay for one
-    connection.executescript(_SCHEMA)
-    return connection
-
-
-def _refuse_foreign(connection: sqlite3.Connection) -> None:
-    """Raise where the file is a database of another program, or of another version of this one."""
-    found = (
-        connection.execute("PRAGMA application_id").fetchone()[0],
-        connection.execute("PRAGMA user_version").fetchone()[0],
-    )
-    if found == (_APPLICATION_ID, _VERSION):
-        return
-    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise sqlite3.DatabaseError(f"not a journal of this version: application {found[0]}, version {found[1]}")
-    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 
 def _key(arrival: Arrival) -> tuple[int, str]:
     return arrival.change, arrival.new.turn_id
-
-
-def salvage(path: Path) -> Contents:
-    """Read what can be read of a damaged journal."""
-    found: list[list[Any]] = []
-    for query in _CONTENTS:
-        rows: list[Any] = []
-        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as connection:
-            rows.extend(connection.execute(query))  # keeps those before the damage
-        found.append(rows)
-    return Contents(*found)

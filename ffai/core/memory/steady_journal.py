@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ffai.core.memory.journal import IN_MEMORY, Durability, Journal
+from ffai.core.memory.journal import Journal
+from ffai.core.memory.journal_file import IN_MEMORY, Durability
 from ffai.errors import DamagedFileError, JournalError
 
 logger = logging.getLogger(__name__)
