@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -11,7 +10,7 @@ from ffai._text import clean_text
 from ffai.core.embeddings.api import ApiModel, find_key
 from ffai.core.embeddings.cache import VectorCache
 from ffai.core.embeddings.lazy_model import LazyModel, local_model
-from ffai.errors import ArgumentTypeError, DimensionError, EmbeddingError, InvalidArgumentError
+from ffai.errors import ArgumentTypeError, EmbeddingError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -184,18 +183,15 @@ class Embeddings:
 
         Raises:
             DimensionError: they differ in size.
+            BadVectorError: one of them is not a flat list of finite numbers.
 
         Example:
             >>> Embeddings.cosine_similarity([1.0, 0.0], [0.0, 2.0])
             0.0
         """
-        if len(a) != len(b):
-            raise DimensionError(len(a), len(b))
-        lengths = math.hypot(*a) * math.hypot(*b)
-        if lengths == 0:
-            return 0.0
-        product = math.fsum(x * y for x, y in zip(a, b, strict=True))
-        return max(-1.0, min(1.0, product / lengths))
+        from ffai.core.similarity import cosine_similarity
+
+        return cosine_similarity(a, b)
 
     def _keep(self, texts: list[str], rows: Any) -> dict[str, NDArray[Any]]:
         """Pair texts with their vectors, and put those that are sound into the cache."""
