@@ -15,7 +15,7 @@ from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_nam
 from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import MAX_BATCH, Indexer
-from ffai.core.memory.journal import Arrival, Contents, Durability, FailedTurn
+from ffai.core.memory.journal_file import Arrival, Contents, Durability, FailedTurn
 from ffai.core.memory.parquet import free_id, turns_of
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
@@ -58,6 +58,8 @@ class Collection:
     ) -> None:
         self.embedder, self.store, self.place = embedder, store, place
         self.notes: list[str] = []
+        self.when_healed: Callable[[], None] | None = None
+        """What is to be done as soon as the journal file can be opened, where it can't yet."""
         self.queries = Turnstile()
         self.closed = False
         self.journal = SteadyJournal(place.journal if place else None, durability)
@@ -324,7 +326,8 @@ class Collection:
 
     def _work(self) -> float | None:
         """Embed one batch of what is due, write the file if it is time; tell when to come again."""
-        self.journal.heal()
+        if self.journal.heal():
+            self._catch_up()
         embedder = self.embedder
         more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self._epoch))
         if self.saver is not None:
@@ -332,8 +335,16 @@ class Collection:
         self._tell()
         return 0.0 if more else self._next_look()
 
+    def _catch_up(self) -> None:
+        with self._changing:
+            late, self.when_healed = self.when_healed, None
+            if late is not None:
+                late()
+
     def _next_look(self) -> float | None:
         looks = [] if self.journal.healthy else [HEAL_EVERY]
+        if self.saver is not None and (again := self.saver.next_try) is not None:
+            looks.append(again)
         if (due := self.journal.read(lambda journal: journal.next_retry())) is not None:
             looks.append(max(0.0, due - time.time()))
         return min(looks, default=None)
@@ -360,6 +371,7 @@ class Collection:
         """End what the worker owns: the last thing its thread does."""
         self.journal.heal(now=True)
         if self.saver:
+            self.saver.ask()
             self.saver.save_if_due(drained=True)
         self.journal.close()
         self._tell()

@@ -6,6 +6,7 @@ import logging
 import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import numpy as np
 from ffai.core.embeddings.protocol import Embedder, embedder_name
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.identity import NewTurn
-from ffai.core.memory.journal import Durability, IndexedTurn, salvage
+from ffai.core.memory.journal_file import Durability, IndexedTurn, salvage
 from ffai.core.memory.parquet import FileFacts, read_facts, read_file, row_ids, turns_of, vectors_of
 from ffai.core.memory.place import Place, move_aside
 from ffai.core.memory.turn_store import TurnVectorStore
@@ -47,6 +48,8 @@ def open_collection(
     collection.notes = notes
     if collection.saver is not None:
         collection.saver.found(0 if frame is None else len(frame), facts)
+    if not collection.journal.healthy:
+        collection.when_healed = partial(_bring_in, collection, frame, facts)
     try:
         _bring_in(collection, frame, facts)
     except BaseException:
@@ -112,16 +115,17 @@ def _with_journal(
         aside = _set_aside(place.journal, error, notes)
         collection = Collection(embedder, store, place, durability)
         if aside is not None:
-            collection.journal.active.take_over(salvage(aside))
+            found = salvage(aside)
+            collection.journal.write(lambda journal: journal.take_over(found))
         return collection
 
 
 def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFacts) -> None:
     """Join the turns of the file, of the journal and of the store, each once; the store then holds them all."""
     journal = collection.journal.active
-    journal.start_above(facts.change)
     newer = {turn.new.turn_id: turn for turn in journal.indexed_since(facts.change_in(journal.journal_id))}
     unembedded = journal.unembedded_ids()
+    collection.journal.write(lambda journal: journal.start_above(facts.change))
     in_store = {turn.turn_id: (turn, vectors) for turn, vectors in turns_of(collection.store)}
     in_file = _Rows.of(frame, collection.place) if frame is not None and len(frame) else None
     if in_file is not None:
@@ -133,7 +137,7 @@ def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFac
         _take(collection, rows, journal.fact("model"), journal.all_parts())
     kept = {*newer, *unembedded, *(turn.turn_id for turn in in_file.turns)} if in_file else {*newer, *unembedded}
     collection.keep([pair for turn_id, pair in in_store.items() if turn_id not in kept])
-    journal.note("model", embedder_name(collection.embedder))
+    collection.journal.write(lambda journal: journal.note("model", embedder_name(collection.embedder)))
     if journal.count_unembedded():
         collection.wake()
 

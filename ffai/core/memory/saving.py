@@ -12,7 +12,8 @@ import filelock
 import numpy as np
 
 from ffai._atomic import replace_file
-from ffai.core.memory.journal import IndexedTurn, Journal
+from ffai.core.memory.journal import Journal
+from ffai.core.memory.journal_file import IndexedTurn
 from ffai.core.memory.parquet import FileFacts, frame_of, read_file, row_ids, write_frame
 from ffai.core.memory.place import Place
 from ffai.core.memory.steady_journal import SteadyJournal
@@ -56,6 +57,11 @@ class Saver:
         self._holds = facts.change_in(self._journal.active.journal_id)
 
     @property
+    def next_try(self) -> float | None:
+        """In how many seconds a file that could not be written is tried again; ``None`` if it could."""
+        return None if self.problem is None else max(0.0, self._not_before - time.monotonic())
+
+    @property
     def rows(self) -> int:
         """Rows of the file, as of the last look."""
         return self._rows
@@ -71,7 +77,7 @@ class Saver:
         Args:
             drained: whether no turn waits to be embedded.
         """
-        if self._is_due(drained) and time.monotonic() >= self._not_before:
+        if self._is_due(drained) and (self.asked or time.monotonic() >= self._not_before):
             self.save()
         if drained:
             self.asked = False

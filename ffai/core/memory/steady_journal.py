@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ffai.core.memory.journal import IN_MEMORY, Durability, Journal
+from ffai.core.memory.journal import Journal
+from ffai.core.memory.journal_file import IN_MEMORY, Durability
 from ffai.errors import DamagedFileError, JournalError
 
 logger = logging.getLogger(__name__)
@@ -113,7 +114,7 @@ class SteadyJournal:
             self._tried_at = time.monotonic()
             try:
                 if self._file is None and self._path is not None:
-                    self._file = Journal(self._path, durability=self._durability)
+                    self._file = Journal(self._path, durability=self._durability, wait=0.0)
                 if self._file is not None:
                     self._file.take_over(self._spare.contents())
                     self.active = self._file

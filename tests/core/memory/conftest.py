@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -38,12 +38,18 @@ def opened() -> Iterator[Opener]:
         memory.close(timeout=10)
 
 
-@pytest.fixture
-def errors(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """What was logged at ERROR since the last look."""
+class Logged(Protocol):
+    """Tells what was logged at a level since the last look."""
 
-    def look() -> list[str]:
-        found = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    def __call__(self, level: int = logging.ERROR) -> list[str]: ...
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> Logged:
+    """What was logged at a level since the last look."""
+
+    def look(level: int = logging.ERROR) -> list[str]:
+        found = [record.getMessage() for record in caplog.records if record.levelno == level]
         caplog.clear()
         return found
 

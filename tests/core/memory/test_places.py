@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -406,3 +407,51 @@ def test_two_processes_that_write_at_once_lose_and_double_nothing(opened: Opener
     assert (set(found), len(found)) == (right, len(right)), told
     assert not [path.name for path in tmp_path.iterdir() if "damaged" in path.name], told
     assert memory.status().notes == ()
+
+
+OPEN = """
+import sys, time
+from ffai.core.memory import Memory
+from ffai.testing import FakeEmbedder
+
+folder, who, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
+memories = [Memory(FakeEmbedder(8)) for _ in range(rounds)]
+print("ready", flush=True)
+start = float(sys.stdin.readline())
+for number, memory in enumerate(memories):
+    while time.time() < start + number * 0.05:
+        pass
+    memory.persist_to(f"{folder}/{number}")
+    memory.remember(who, "x")
+    memory.close()
+"""
+
+
+def test_processes_that_make_one_folder_at_once_take_each_other_for_no_stranger(opened: Opener, tmp_path: Path) -> None:
+    rounds = 20
+    openers = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN, str(tmp_path), who, str(rounds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        for who in ("one", "two")
+    ]
+    for opener in openers:
+        assert opener.stdout
+        assert opener.stdout.readline() == "ready\n"
+    start = time.time() + 0.1
+    for opener in openers:
+        assert opener.stdin
+        opener.stdin.write(f"{start}\n")
+        opener.stdin.flush()
+    told = [opener.communicate(timeout=60)[1] for opener in openers]
+    assert [opener.returncode for opener in openers] == [0, 0], told
+    assert [path.name for path in tmp_path.rglob("*damaged*")] == [], told
+    for number in range(rounds):
+        memory = opened(tmp_path / str(number), FakeEmbedder(8))
+        memory.flush()
+        assert sorted(texts(memory)) == ["one\nx", "two\nx"]
