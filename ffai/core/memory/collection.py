@@ -326,13 +326,15 @@ class Collection:
 
     def _work(self) -> float | None:
         """Embed one batch of what is due, write the file if it is time; tell when to come again."""
-        if self.journal.heal():
-            self._catch_up()
-        embedder = self.embedder
-        more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self._epoch))
-        if self.saver is not None:
-            self.saver.save_if_due(drained=not more)
-        self._tell()
+        try:
+            if self.journal.heal():
+                self._catch_up()
+            embedder = self.embedder
+            more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self._epoch))
+            if self.saver is not None:
+                self.saver.save_if_due(drained=not more)
+        finally:  # whatever went wrong: one who waits looks again
+            self._tell()
         return 0.0 if more else self._next_look()
 
     def _catch_up(self) -> None:

@@ -36,6 +36,7 @@ class Worker:
         self._hurry = threading.Event()
         self._stopped = False
         self._poked_at = 0.0
+        self._told = ""
 
     @property
     def running(self) -> bool:
@@ -127,7 +128,12 @@ class Worker:
 
     def _one_piece(self) -> float | None:
         try:
-            return self._work()
-        except Exception:
-            logger.exception("The memory worker met an error. It tries again; the turns wait in the journal.")
-            return PAUSE_AFTER_ERROR
+            pause = self._work()
+        except BaseException as error:  # a library in Rust panics with one
+            told = f"{type(error).__name__}: {error}"
+            if told != self._told:  # else it would fill the log
+                logger.exception("The memory worker met an error. It tries again; the turns wait in the journal.")
+            self._told, pause = told, PAUSE_AFTER_ERROR
+        else:
+            self._told = ""
+        return pause
