@@ -103,12 +103,13 @@ class Contents:
     facts: Sequence[Any] = ()
 
 
-_CONTENTS = (
+CONTENTS = (
     f"SELECT {_TURN}, failed, tries, retry_at, reason FROM arrivals ORDER BY change",
     f"SELECT {_TURN}, vector FROM indexed ORDER BY change",
-    "SELECT turn_id, part, vector FROM parts",
-    "SELECT name, value FROM facts WHERE name <> 'journal_id'",
+    "SELECT turn_id, part, vector FROM parts ORDER BY turn_id, part",
+    "SELECT name, value FROM facts WHERE name <> 'journal_id' ORDER BY name",
 )
+"""Reads the fields of :class:`Contents`, in their order."""
 
 
 class Journal:
@@ -256,7 +257,7 @@ class Journal:
         self.checkpoint(truncate=True)
 
     def take_over(self, contents: Contents) -> None:
-        """Keep what another journal holds, as :meth:`contents` gives it; see also :func:`salvage`."""
+        """Keep what another journal holds, as :meth:`contents` gives it."""
         with self._writing() as db:
             columns = f"{_TURN}, failed, tries, retry_at, reason"
             db.executemany(f"INSERT INTO arrivals ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", contents.arrivals)
@@ -271,7 +272,7 @@ class Journal:
 
     def contents(self) -> Contents:
         """Return everything but the journal's id."""
-        return Contents(*(self._read(query) for query in _CONTENTS))
+        return Contents(*(self._read(query) for query in CONTENTS))
 
     def due(self, limit: int) -> list[Arrival]:
         """Return the turns that wait and whose time has come, oldest first."""
@@ -373,10 +374,10 @@ class Journal:
         """Tell what went wrong in our own words: not now, or damaged."""
         try:
             yield
-        except (sqlite3.OperationalError, sqlite3.ProgrammingError, OSError) as error:
+        except (sqlite3.Error, OSError) as error:
+            if type(error) is sqlite3.DatabaseError or "decode" in str(error):  # subclasses tell of other things
+                raise DamagedFileError(Path(self.path), str(error)) from error
             raise JournalError(f"The journal {str(self.path)!r} can't be used: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise DamagedFileError(Path(self.path), str(error)) from error
 
 
 def _connect(path: Path | str, durability: Durability, wait: float) -> sqlite3.Connection:
@@ -444,17 +445,6 @@ def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-
-
-def salvage(path: Path) -> Contents:
-    """Read what can be read of a damaged journal."""
-    found: list[list[Any]] = []
-    for query in _CONTENTS:
-        rows: list[Any] = []
-        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as connection:
-            rows.extend(connection.execute(query))  # keeps those before the damage
-        found.append(rows)
-    return Contents(*found)
 
 
 def _key(arrival: Arrival) -> tuple[int, str]:
