@@ -407,6 +407,48 @@ def test_a_stream_that_breaks_is_recorded_as_failed() -> None:
         assert remembered(ffai) == []
 
 
+def test_a_stream_that_can_not_be_opened_is_recorded_as_failed() -> None:
+    class Eager:
+        """Asks its server when the stream is asked for, not with the first piece."""
+
+        model = "eager"
+
+        def generate_response(self, prompt: Any, **options: Any) -> str:
+            return "Yes."
+
+        def stream_response(self, prompt: Any, **options: Any) -> Any:
+            raise ConnectionError("nobody listens")
+
+    ffai = FFAI(Eager())
+    with pytest.raises(ConnectionError, match="nobody listens"):
+        list(ffai.stream_response("Where is the key?"))
+    assert [(record["status"], record["response"]) for record in ffai.history.raw] == [("failed", None)]
+
+
+def test_a_stream_that_can_not_be_closed_is_recorded_all_the_same() -> None:
+    class Stubborn:
+        def __init__(self) -> None:
+            self.pieces = iter(["Under ", "the mat."])
+
+        def __iter__(self) -> Stubborn:
+            return self
+
+        def __next__(self) -> str:
+            return next(self.pieces)
+
+        def close(self) -> None:
+            raise ConnectionError("already gone")
+
+    client = FakeClient()
+    client.stream_response = lambda prompt, **options: Stubborn()  # type: ignore[method-assign,assignment]
+    ffai = FFAI(client)
+    pieces = ffai.stream_response("Where is the key?")
+    next(pieces)
+    with pytest.raises(ConnectionError):
+        pieces.close()
+    assert [(record["status"], record["response"]) for record in ffai.history.raw] == [("failed", "Under ")]
+
+
 def test_a_stream_that_nobody_reads_calls_nobody() -> None:
     client = FakeClient()
     ffai = FFAI(client)
@@ -499,6 +541,22 @@ def test_after_close_asking_is_an_error_and_reading_is_not() -> None:
     with pytest.raises(ClosedError):
         ffai.stream_response("Where is the cat?")
     assert ffai.history.search("key", top_k=1)[0].response == "Under the mat."
+
+
+def test_a_memory_that_was_closed_by_another_user_does_not_stop_the_chat(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = Memory(FakeEmbedder())
+    settings = {"memory": memory, "memory_persist": True, "config": {"memory": {"persist_dir": str(tmp_path)}}}
+    first, second = FFAI(FakeClient(), **settings), FFAI(FakeClient(), **settings)
+    first.generate_response("Where is the key?")
+    first.close()
+    for prompt in ("And the cat?", "And the dog?"):
+        assert second.generate_response(prompt).turn_id is None
+    assert [record["status"] for record in second.history.raw] == ["success", "success"]
+    assert caplog.text.count("memory is closed") == 1
+    assert remembered(second) == ["Where is the key?\nReply to: Where is the key?"]
+    second.close()
 
 
 def test_close_says_what_was_embedded_and_what_was_not(tmp_path: Path) -> None:

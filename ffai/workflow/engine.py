@@ -12,6 +12,7 @@ from typing import Any
 from ffai.chat.calling import acall, astream, call, check_client, stream
 from ffai.chat.message import check_prompt, prompt_text
 from ffai.chat.reply import ChatReply
+from ffai.chat.streaming import ReplyStream
 from ffai.core.history.recorder import HistoryRecorder
 from ffai.errors import ArgumentTypeError, ClosedError, InvalidArgumentError, UnknownReferenceError
 from ffai.typing import Prompt, Status
@@ -160,13 +161,14 @@ class WorkflowEngine:
 
     def _pieces(self, question: _Question) -> Iterator[str]:
         with self._conversation.put_away(question.brings_history):
-            answer = stream(self._client, question.sent, **question.kwargs)
+            # Opened with the first piece, inside the block: some clients ask their server as soon as they are called.
+            answer = ReplyStream.opened_by(lambda: stream(self._client, question.sent, **question.kwargs))
             try:
                 yield from answer
                 reply = answer.reply
             except BaseException as error:
-                answer.close()
                 self._record_failure(question, error, answer.text)
+                answer.close()
                 raise
         self._record(question, reply)
 

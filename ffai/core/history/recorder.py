@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -18,8 +19,10 @@ from ffai.core.history.ordered import OrderedPromptHistory
 from ffai.core.history.permanent import PermanentHistory
 from ffai.core.history.records import Records, clean_record, raw_record
 from ffai.core.turn import plain_copy, text_of
-from ffai.errors import ArgumentTypeError, InvalidArgumentError
+from ffai.errors import ArgumentTypeError, ClosedError, InvalidArgumentError
 from ffai.typing import Metadata, Prompt, Status
+
+logger = logging.getLogger(__name__)
 
 _STATUSES = frozenset(get_args(Status))
 
@@ -36,7 +39,13 @@ class TurnSink(Protocol):
         timestamp: float | None = None,
         metadata: Metadata | None = None,
     ) -> str:
-        """Take a turn, without waiting for its embedding, and return its id. An outage raises nothing."""
+        """Take a turn, without waiting for its embedding, and return its id.
+
+        An outage raises nothing.
+
+        Raises:
+            ClosedError: it takes no turns any more.
+        """
         ...
 
 
@@ -85,7 +94,8 @@ class HistoryRecorder:
     def skipped(self) -> dict[str, int]:
         """How many calls were recorded and not handed to memory, by reason.
 
-        The reasons: ``failed``, ``skipped``, ``aborted`` (how the call ended), ``tool_calls_only``, ``empty_reply``.
+        The reasons: ``failed``, ``skipped``, ``aborted`` (how the call ended), ``tool_calls_only``, ``empty_reply``,
+        ``memory_closed``.
         """
         with self._lock:
             return dict(self._skipped)
@@ -162,9 +172,13 @@ class HistoryRecorder:
             now = time.time() if given is None else given
             turn_id = None
             if self._memory is not None and reason is None and text is not None:
-                turn_id = self._memory.remember(
-                    text_of(said), text, scope=scope, timestamp=now, metadata=plain_copy(attached)
-                )
+                try:
+                    turn_id = self._memory.remember(
+                        text_of(said), text, scope=scope, timestamp=now, metadata=plain_copy(attached)
+                    )
+                except ClosedError:  # another user of the memory has closed it; the answer is there all the same
+                    reason = "memory_closed"
+                    self._say_closed()
             with self._lock:
                 if self._memory is not None and reason is not None:
                     self._skipped[reason] += 1
@@ -193,6 +207,10 @@ class HistoryRecorder:
                         metadata=attached,
                     )
                 )
+
+    def _say_closed(self) -> None:
+        if "memory_closed" not in self.skipped:
+            logger.warning("The memory is closed. The histories go on without it.")
 
     def _hold(self) -> None:
         self._lock.acquire()

@@ -15,7 +15,7 @@ from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_nam
 from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import MAX_BATCH, Indexer
-from ffai.core.memory.journal import Arrival, Contents, Durability, FailedTurn
+from ffai.core.memory.journal_file import Arrival, Contents, Durability, FailedTurn
 from ffai.core.memory.parquet import free_id, turns_of
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver

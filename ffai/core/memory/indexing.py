@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
 from ffai.core.memory.backoff import MAX_TRIES, concerns_every_text, is_transient, wait_before_next
-from ffai.core.memory.journal import Arrival
+from ffai.core.memory.journal_file import Arrival
 from ffai.core.memory.steady_journal import SteadyJournal
 from ffai.core.memory.turnstile import Turnstile
 from ffai.core.memory.vectorise import SHORT, embed_piecewise, embed_turns

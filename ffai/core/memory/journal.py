@@ -12,104 +12,35 @@ import contextlib
 import sqlite3
 import threading
 import time
-import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.journal_file import (
+    CONTENTS,
+    IN_MEMORY,
+    TURN,
+    WAIT_TO_OPEN,
+    WAITING,
+    Arrival,
+    Contents,
+    Durability,
+    FailedTurn,
+    IndexedTurn,
+    connect,
+    told,
+    transaction,
+)
 from ffai.core.similarity import Vector
-from ffai.errors import DamagedFileError, JournalError
 
-Durability = Literal["process", "power"]
-
-IN_MEMORY = ":memory:"
-WAIT_FOR_LOCK = 0.25
-"""Seconds a write waits for another process before it is kept in memory instead."""
-
-WAIT_TO_OPEN = 3.0
-"""Seconds that opening waits for other processes that are making the journal."""
-
-_APPLICATION_ID = 0x66666169
-"""``ffai``, in the place SQLite has for telling files apart."""
-_VERSION = 1
-_SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE arrivals (
-    change INTEGER PRIMARY KEY AUTOINCREMENT,
-    turn_id TEXT NOT NULL, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
-    failed INTEGER NOT NULL DEFAULT 0,
-    tries INTEGER NOT NULL DEFAULT 0,
-    retry_at REAL NOT NULL DEFAULT 0,
-    reason TEXT
-);
-CREATE TABLE indexed (
-    change INTEGER PRIMARY KEY,
-    turn_id TEXT NOT NULL UNIQUE, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
-    vector BLOB NOT NULL
-);
-CREATE TABLE parts (
-    turn_id TEXT NOT NULL, part INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (turn_id, part)
-) WITHOUT ROWID;
-"""
 _NEXT_CHANGE = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'arrivals'"
 _LAST_CHANGE = "(SELECT seq FROM sqlite_sequence WHERE name = 'arrivals')"
-_TURN = "turn_id, text, turn, metadata"
 _NO_LIMIT = 2**63 - 1
 _DUE = "failed = 0 AND retry_at <= ?"
 _SAME = "change = ? AND turn_id = ?"  # a batch outlives a change of journals, and their numbers are their own
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A turn that waits to be embedded."""
-
-    change: int
-    new: NewTurn
-    tries: int
-    """How often it was tried."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedTurn:
-    """A turn with its vectors, as the journal holds it."""
-
-    change: int
-    new: NewTurn
-    vector: Vector
-    """Its own vector, shape ``(dim,)``; see :meth:`Journal.all_parts` for those of its parts."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailedTurn:
-    """A turn that could not be embedded. It is kept, and tried again by ``retry_failed()``."""
-
-    turn_id: str
-    text: str
-    reason: str
-    attempts: int
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The rows of a journal, without their changes and the journal's id."""
-
-    arrivals: Sequence[Any] = ()
-    indexed: Sequence[Any] = ()
-    parts: Sequence[Any] = ()
-    facts: Sequence[Any] = ()
-
-
-CONTENTS = (
-    f"SELECT {_TURN}, failed, tries, retry_at, reason FROM arrivals ORDER BY change",
-    f"SELECT {_TURN}, vector FROM indexed ORDER BY change",
-    "SELECT turn_id, part, vector FROM parts ORDER BY turn_id, part",
-    "SELECT name, value FROM facts WHERE name <> 'journal_id' ORDER BY name",
-)
-"""Reads the fields of :class:`Contents`, in their order."""
 
 
 class Journal:
@@ -129,11 +60,11 @@ class Journal:
     def __init__(self, path: Path | str, *, durability: Durability = "process", wait: float = WAIT_TO_OPEN) -> None:
         self.path = path
         self._lock = threading.Lock()
-        with self._told():
+        with told(self.path):
             if path != IN_MEMORY:
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._connection = _connect(path, durability, wait)
-            self._checkpointer = _connect(path, durability, wait) if path != IN_MEMORY else None
+            self._connection = connect(path, durability, wait)
+            self._checkpointer = connect(path, durability, wait) if path != IN_MEMORY else None
         self.journal_id = self.fact("journal_id") or ""
 
     # Writing
@@ -148,8 +79,8 @@ class Journal:
             JournalError: it can't be written now (full disk, lock of another process).
         """
         row = (turn.turn_id, turn.text, turn.turn, turn.metadata)
-        with self._told(), self._lock:
-            done = self._connection.execute(f"INSERT INTO arrivals ({_TURN}) VALUES (?, ?, ?, ?)", row)
+        with told(self.path), self._lock:
+            done = self._connection.execute(f"INSERT INTO arrivals ({TURN}) VALUES (?, ?, ?, ?)", row)
         return done.lastrowid or 0
 
     def index(
@@ -183,7 +114,7 @@ class Journal:
     def _index(db: sqlite3.Connection, turn: NewTurn, vector: bytes) -> None:
         db.execute(_NEXT_CHANGE)
         db.execute(
-            f"INSERT OR REPLACE INTO indexed (change, {_TURN}, vector) VALUES ({_LAST_CHANGE}, ?, ?, ?, ?, ?)",
+            f"INSERT OR REPLACE INTO indexed (change, {TURN}, vector) VALUES ({_LAST_CHANGE}, ?, ?, ?, ?, ?)",
             (turn.turn_id, turn.text, turn.turn, turn.metadata, vector),
         )
 
@@ -229,7 +160,7 @@ class Journal:
             for turn in turns:
                 db.execute("DELETE FROM indexed WHERE turn_id = ?", (turn.turn_id,))
             rows = [(turn.turn_id, turn.text, turn.turn, turn.metadata) for turn in turns]
-            db.executemany(f"INSERT INTO arrivals ({_TURN}) VALUES (?, ?, ?, ?)", rows)
+            db.executemany(f"INSERT INTO arrivals ({TURN}) VALUES (?, ?, ?, ?)", rows)
             db.execute("INSERT OR REPLACE INTO facts VALUES ('embedding_again', '1')")
 
     def settle(self, *, saved_to: int) -> None:
@@ -259,8 +190,7 @@ class Journal:
     def take_over(self, contents: Contents) -> None:
         """Keep what another journal holds, as :meth:`contents` gives it."""
         with self._writing() as db:
-            columns = f"{_TURN}, failed, tries, retry_at, reason"
-            db.executemany(f"INSERT INTO arrivals ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", contents.arrivals)
+            db.executemany(f"INSERT INTO arrivals ({WAITING}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", contents.arrivals)
             for *turn, vector in contents.indexed:
                 self._index(db, NewTurn(*turn), vector)
             db.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", contents.parts)
@@ -277,7 +207,7 @@ class Journal:
     def due(self, limit: int) -> list[Arrival]:
         """Return the turns that wait and whose time has come, oldest first."""
         rows = self._read(
-            f"SELECT {_TURN}, change, tries FROM arrivals WHERE {_DUE} ORDER BY change LIMIT ?", time.time(), limit
+            f"SELECT {TURN}, change, tries FROM arrivals WHERE {_DUE} ORDER BY change LIMIT ?", time.time(), limit
         )
         return [Arrival(row[4], NewTurn(*row[:4]), row[5]) for row in rows]
 
@@ -315,7 +245,7 @@ class Journal:
 
     def indexed_since(self, change: int) -> list[IndexedTurn]:
         """Return the turns that were indexed after a change, in that order."""
-        rows = self._read(f"SELECT {_TURN}, change, vector FROM indexed WHERE change > ? ORDER BY change", change)
+        rows = self._read(f"SELECT {TURN}, change, vector FROM indexed WHERE change > ? ORDER BY change", change)
         return [IndexedTurn(row[4], NewTurn(*row[:4]), np.frombuffer(row[5])) for row in rows]
 
     def count_indexed_since(self, change: int) -> int:
@@ -362,89 +292,12 @@ class Journal:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Make several statements one change: all of them are kept, or none."""
-        with self._told(), self._lock, _transaction(self._connection, "BEGIN IMMEDIATE"):
+        with told(self.path), self._lock, transaction(self._connection, "BEGIN IMMEDIATE"):
             yield self._connection
 
     def _read(self, query: str, *values: Any) -> list[Any]:
-        with self._told(), self._lock:
+        with told(self.path), self._lock:
             return self._connection.execute(query, values).fetchall()
-
-    @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        """Tell what went wrong in our own words: not now, or damaged."""
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            if type(error) is sqlite3.DatabaseError or "decode" in str(error):  # subclasses tell of other things
-                raise DamagedFileError(Path(self.path), str(error)) from error
-            raise JournalError(f"The journal {str(self.path)!r} can't be used: {error}") from error
-
-
-def _connect(path: Path | str, durability: Durability, wait: float) -> sqlite3.Connection:
-    """Open a journal, or make one."""
-    give_up_at = time.monotonic() + wait
-    while True:
-        connection = sqlite3.connect(path, timeout=WAIT_FOR_LOCK, isolation_level=None, check_same_thread=False)
-        try:
-            _prepare(connection, path, durability)
-        except sqlite3.OperationalError as error:
-            connection.close()
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
-                raise
-        except BaseException:
-            connection.close()
-            raise
-        else:
-            return connection
-
-
-def _prepare(connection: sqlite3.Connection, path: Path | str, durability: Durability) -> None:
-    with _transaction(connection, "BEGIN"):  # all that is read is of one moment: another process may be making it
-        is_new = _is_new(connection)
-    connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute("PRAGMA secure_delete = ON")
-    if path != IN_MEMORY:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
-        connection.execute("PRAGMA wal_autocheckpoint = 0")  # a writer must never pay for one
-    if is_new:
-        with _transaction(connection, "BEGIN IMMEDIATE"):
-            if _is_new(connection):
-                _make(connection)
-
-
-def _is_new(connection: sqlite3.Connection) -> bool:
-    """Tell whether a database is empty; raises where it is another program's, or another version's."""
-    program, version = (
-        connection.execute("PRAGMA application_id").fetchone()[0],
-        connection.execute("PRAGMA user_version").fetchone()[0],
-    )
-    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        return True
-    if (program, version) != (_APPLICATION_ID, _VERSION):
-        raise sqlite3.DatabaseError(f"not a journal of this version: application {program}, version {version}")
-    return False
-
-
-def _make(connection: sqlite3.Connection) -> None:
-    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {_VERSION}")
-    for statement in _SCHEMA.split(";"):
-        connection.execute(statement)
-    connection.execute("INSERT INTO facts VALUES ('journal_id', ?)", (uuid.uuid4().hex,))
-    connection.execute("INSERT INTO sqlite_sequence VALUES ('arrivals', 0)")
-
-
-@contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
-    connection.execute(begin)
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _key(arrival: Arrival) -> tuple[int, str]:

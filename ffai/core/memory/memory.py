@@ -17,7 +17,7 @@ from ffai.core.memory.collection import Collection
 from ffai.core.memory.distinct import search_distinct
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere
-from ffai.core.memory.journal import Durability
+from ffai.core.memory.journal_file import Durability
 from ffai.core.memory.opening import open_collection
 from ffai.core.memory.place import Place
 from ffai.core.memory.status import FlushResult, MemoryStatus

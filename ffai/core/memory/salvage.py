@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from ffai.core.memory.journal import CONTENTS, Contents
+from ffai.core.memory.journal_file import CONTENTS, Contents
 
 
 def salvage(path: Path) -> Contents:

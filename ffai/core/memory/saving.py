@@ -12,7 +12,8 @@ import filelock
 import numpy as np
 
 from ffai._atomic import remove_unfinished, replace_file
-from ffai.core.memory.journal import IndexedTurn, Journal
+from ffai.core.memory.journal import Journal
+from ffai.core.memory.journal_file import IndexedTurn
 from ffai.core.memory.parquet import FileFacts, frame_of, read_file, row_ids, write_frame
 from ffai.core.memory.place import Place
 from ffai.core.memory.steady_journal import SteadyJournal

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ffai.core.memory.journal import FailedTurn
+from ffai.core.memory.journal_file import FailedTurn
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ffai.core.memory.journal import IN_MEMORY, WAIT_TO_OPEN, Contents, Durability, Journal
+from ffai.core.memory.journal import Journal
+from ffai.core.memory.journal_file import IN_MEMORY, WAIT_TO_OPEN, Contents, Durability
 from ffai.core.memory.place import move_aside
 from ffai.core.memory.salvage import salvage
 from ffai.errors import DamagedFileError, JournalError

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ffai.chat.reply import TokenUsage, ToolCall
 from ffai.core.history import HistoryRecorder, turn_text
-from ffai.errors import ArgumentTypeError, InvalidArgumentError
+from ffai.errors import ArgumentTypeError, ClosedError, InvalidArgumentError
 
 TOOL = ToolCall("1", "weather", '{"city": "Paris"}')
 
@@ -143,6 +143,16 @@ def test_what_is_not_an_answer_is_recorded_and_not_remembered(recorder, journal,
     assert recorder.skipped == {reason: 1}
     assert (call.status, call.response, call.tool_calls, call.turn_id) == (status, reply, tools, None)
     assert recorder.raw[0]["error"] == "why"
+
+
+def test_a_closed_memory_costs_no_history(recorder, journal):
+    def closed(*said, **kwargs):
+        raise ClosedError("The memory is closed.")
+
+    journal.remember = closed
+    assert recorder.record("Q", "A", "m").turn_id is None
+    assert recorder.skipped == {"memory_closed": 1}
+    assert spoken(recorder) == [("user", "Q"), ("assistant", "A")]
 
 
 def test_no_turn_is_empty(recorder):

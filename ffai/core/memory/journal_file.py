@@ -1,0 +1,186 @@
+"""The journal's file: its tables and their rows, and opening it."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ffai.core.memory.identity import NewTurn
+from ffai.core.similarity import Vector
+from ffai.errors import DamagedFileError, JournalError
+
+Durability = Literal["process", "power"]
+
+IN_MEMORY = ":memory:"
+WAIT_FOR_LOCK = 0.25
+"""Seconds a write waits for another process before it is kept in memory instead."""
+
+WAIT_TO_OPEN = 3.0
+"""Seconds that opening waits for other processes that are making the journal."""
+
+_APPLICATION_ID = 0x66666169
+"""``ffai``, in the place SQLite has for telling files apart."""
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE arrivals (
+    change INTEGER PRIMARY KEY AUTOINCREMENT,
+    turn_id TEXT NOT NULL, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
+    failed INTEGER NOT NULL DEFAULT 0,
+    tries INTEGER NOT NULL DEFAULT 0,
+    retry_at REAL NOT NULL DEFAULT 0,
+    reason TEXT
+);
+CREATE TABLE indexed (
+    change INTEGER PRIMARY KEY,
+    turn_id TEXT NOT NULL UNIQUE, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
+    vector BLOB NOT NULL
+);
+CREATE TABLE parts (
+    turn_id TEXT NOT NULL, part INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (turn_id, part)
+) WITHOUT ROWID;
+"""
+
+TURN = "turn_id, text, turn, metadata"
+"""The columns of a turn."""
+WAITING = f"{TURN}, failed, tries, retry_at, reason"
+"""The columns of a turn that waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A turn that waits to be embedded."""
+
+    change: int
+    new: NewTurn
+    tries: int
+    """How often it was tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedTurn:
+    """A turn with its vectors, as the journal holds it."""
+
+    change: int
+    new: NewTurn
+    vector: Vector
+    """Its own vector, shape ``(dim,)``; see ``Journal.all_parts()`` for those of its parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTurn:
+    """A turn that could not be embedded. It is kept, and tried again by ``retry_failed()``."""
+
+    turn_id: str
+    text: str
+    reason: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The rows of a journal, without their changes and the journal's id."""
+
+    arrivals: Sequence[Any] = ()
+    indexed: Sequence[Any] = ()
+    parts: Sequence[Any] = ()
+    facts: Sequence[Any] = ()
+
+
+CONTENTS = (
+    f"SELECT {WAITING} FROM arrivals ORDER BY change",
+    f"SELECT {TURN}, vector FROM indexed ORDER BY change",
+    "SELECT turn_id, part, vector FROM parts ORDER BY turn_id, part",
+    "SELECT name, value FROM facts WHERE name <> 'journal_id' ORDER BY name",
+)
+"""Queries for the fields of :class:`Contents`."""
+
+
+@contextlib.contextmanager
+def told(path: Path | str) -> Iterator[None]:
+    """Tell what goes wrong with a journal in our own words.
+
+    Raises:
+        JournalError: it can't be used just now.
+        DamagedFileError: it is damaged, or no journal.
+    """
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        if type(error) is sqlite3.DatabaseError or "decode" in str(error):  # its subclasses tell of other things
+            raise DamagedFileError(Path(path), str(error)) from error
+        raise JournalError(f"The journal {str(path)!r} can't be used: {error}") from error
+
+
+def connect(path: Path | str, durability: Durability, wait: float) -> sqlite3.Connection:
+    """Open a journal, or make one."""
+    give_up_at = time.monotonic() + wait
+    while True:
+        connection = sqlite3.connect(path, timeout=WAIT_FOR_LOCK, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(connection, path, durability)
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
+                raise
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path | str, durability: Durability) -> None:
+    with transaction(connection, "BEGIN"):  # all that is read is of one moment: another process may be making it
+        is_new = _is_new(connection)
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA secure_delete = ON")
+    if path != IN_MEMORY:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # a writer must never pay for one
+    if is_new:
+        with transaction(connection, "BEGIN IMMEDIATE"):
+            if _is_new(connection):
+                _make(connection)
+
+
+def _is_new(connection: sqlite3.Connection) -> bool:
+    """Tell whether a database is empty; raises where it is another program's, or another version's."""
+    program, version = (
+        connection.execute("PRAGMA application_id").fetchone()[0],
+        connection.execute("PRAGMA user_version").fetchone()[0],
+    )
+    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        return True
+    if (program, version) != (_APPLICATION_ID, _VERSION):
+        raise sqlite3.DatabaseError(f"not a journal of this version: application {program}, version {version}")
+    return False
+
+
+def _make(connection: sqlite3.Connection) -> None:
+    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {_VERSION}")
+    for statement in _SCHEMA.split(";"):
+        connection.execute(statement)
+    connection.execute("INSERT INTO facts VALUES ('journal_id', ?)", (uuid.uuid4().hex,))
+    connection.execute("INSERT INTO sqlite_sequence VALUES ('arrivals', 0)")
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    """Make several statements one change: all of them are kept, or none."""
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
