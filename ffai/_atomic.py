@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 
-def replace_file(path: Path, write: Callable[[Path], None], *, backup: Path | None = None) -> None:
+def replace_file(path: Path, write: Callable[[Path], object], *, backup: Path | None = None) -> None:
     """Write a file beside ``path`` and put it in its place.
 
     Args:
@@ -33,6 +34,14 @@ def replace_file(path: Path, write: Callable[[Path], None], *, backup: Path | No
             beside.unlink(missing_ok=True)
         raise
     _sync(path.parent)
+
+
+def remove_unfinished(*paths: Path) -> None:
+    """Remove what is left of writing files where that was broken off. Nobody may be writing them just now."""
+    for path in paths:
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+            with contextlib.suppress(OSError):
+                left.unlink()
 
 
 def _beside(path: Path) -> Path:

@@ -313,7 +313,7 @@ class Collection:
             not_durable=self.journal.not_durable,
             problem=self.journal.problem or (self.saver.problem if self.saver else None),
             files=self.place.files() if self.place else {},
-            notes=tuple(self.notes),
+            notes=(*self.notes, *self.journal.notes),
             closed=self.closed,
         )
 

@@ -188,7 +188,7 @@ class Journal:
         self.checkpoint(truncate=True)
 
     def take_over(self, contents: Contents) -> None:
-        """Keep what another journal holds, as :meth:`contents` gives it; see also :func:`salvage`."""
+        """Keep what another journal holds, as :meth:`contents` gives it."""
         with self._writing() as db:
             db.executemany(f"INSERT INTO arrivals ({WAITING}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", contents.arrivals)
             for *turn, vector in contents.indexed:

@@ -1,4 +1,4 @@
-"""The journal's file: its tables and their rows, opening it, and reading what is left of a damaged one."""
+"""The journal's file: its tables and their rows, and opening it."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class Contents:
 CONTENTS = (
     f"SELECT {WAITING} FROM arrivals ORDER BY change",
     f"SELECT {TURN}, vector FROM indexed ORDER BY change",
-    "SELECT turn_id, part, vector FROM parts",
-    "SELECT name, value FROM facts WHERE name <> 'journal_id'",
+    "SELECT turn_id, part, vector FROM parts ORDER BY turn_id, part",
+    "SELECT name, value FROM facts WHERE name <> 'journal_id' ORDER BY name",
 )
 """Queries for the fields of :class:`Contents`."""
 
@@ -112,10 +112,10 @@ def told(path: Path | str) -> Iterator[None]:
     """
     try:
         yield
-    except (sqlite3.OperationalError, sqlite3.ProgrammingError, OSError) as error:
+    except (sqlite3.Error, OSError) as error:
+        if type(error) is sqlite3.DatabaseError or "decode" in str(error):  # its subclasses tell of other things
+            raise DamagedFileError(Path(path), str(error)) from error
         raise JournalError(f"The journal {str(path)!r} can't be used: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise DamagedFileError(Path(path), str(error)) from error
 
 
 def connect(path: Path | str, durability: Durability, wait: float) -> sqlite3.Connection:
@@ -184,14 +184,3 @@ def transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-
-
-def salvage(path: Path) -> Contents:
-    """Read what can be read of a damaged journal."""
-    found: list[list[Any]] = []
-    for query in CONTENTS:
-        rows: list[Any] = []
-        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as connection:
-            rows.extend(connection.execute(query))  # keeps those before the damage
-        found.append(rows)
-    return Contents(*found)

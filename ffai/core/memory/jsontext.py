@@ -69,7 +69,9 @@ def _plain_scalar(value: Any, name: str) -> Any:
         return value.decode("utf-8", "replace")
     if isinstance(value, (PurePath, UUID, Decimal)):
         return str(value)
-    if hasattr(value, "tolist") and hasattr(value, "dtype"):  # numpy's numbers and arrays
+    if (
+        hasattr(value, "tolist") and hasattr(value, "dtype") and not isinstance(value, type)
+    ):  # numpy's numbers and arrays
         return _plain(value.tolist(), name)
     raise ArgumentTypeError(
         f"{name} is a {type(value).__name__}, which can't be stored. Give text, a number or a dict."

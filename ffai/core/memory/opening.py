@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffai._atomic import replace_file
 from ffai.core.embeddings.protocol import Embedder, embedder_name
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.identity import NewTurn
-from ffai.core.memory.journal_file import Durability, IndexedTurn, salvage
+from ffai.core.memory.journal_file import Durability, IndexedTurn
 from ffai.core.memory.parquet import FileFacts, read_facts, read_file, row_ids, turns_of, vectors_of
 from ffai.core.memory.place import Place, move_aside
 from ffai.core.memory.turn_store import TurnVectorStore
@@ -44,7 +46,7 @@ def open_collection(
     """
     notes: list[str] = []
     frame, facts = _newest_readable(place, notes)
-    collection = _with_journal(embedder, place, store, durability, notes)
+    collection = Collection(embedder, store, place, durability)
     collection.notes = notes
     if collection.saver is not None:
         collection.saver.found(0 if frame is None else len(frame), facts)
@@ -86,9 +88,18 @@ def _newest_readable(place: Place, notes: list[str]) -> tuple[pl.DataFrame | Non
             _say(f"{path.name!r} can't be opened: {error}", notes)
             continue
         if path == place.backup:
-            _say(f"{place.file.name!r} is gone or damaged; {len(frame)} turns come from {path.name!r}.", notes)
+            note = f"{place.file.name!r} is gone or damaged; {len(frame)} turns come from {path.name!r}."
+            _say(note, notes, logging.WARNING)
+            _restore(place)
         return frame, facts
     return None, FileFacts()
+
+
+def _restore(place: Place) -> None:
+    """Make the memory file from its backup, so that there are two of them again."""
+    if not place.file.exists():
+        with suppress(OSError):  # it is made when the next turns are saved
+            replace_file(place.file, partial(shutil.copyfile, place.backup))
 
 
 def _set_aside(path: Path, error: Exception, notes: list[str]) -> Path | None:
@@ -101,23 +112,9 @@ def _set_aside(path: Path, error: Exception, notes: list[str]) -> Path | None:
     return aside
 
 
-def _say(note: str, notes: list[str]) -> None:
-    logger.error("%s", note)
+def _say(note: str, notes: list[str], level: int = logging.ERROR) -> None:
+    logger.log(level, "%s", note)
     notes.append(note)
-
-
-def _with_journal(
-    embedder: Embedder, place: Place, store: TurnVectorStore, durability: Durability, notes: list[str]
-) -> Collection:
-    try:
-        return Collection(embedder, store, place, durability)
-    except DamagedFileError as error:
-        aside = _set_aside(place.journal, error, notes)
-        collection = Collection(embedder, store, place, durability)
-        if aside is not None:
-            found = salvage(aside)
-            collection.journal.write(lambda journal: journal.take_over(found))
-        return collection
 
 
 def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFacts) -> None:

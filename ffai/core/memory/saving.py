@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import filelock
 import numpy as np
 
-from ffai._atomic import replace_file
+from ffai._atomic import remove_unfinished, replace_file
 from ffai.core.memory.journal import Journal
 from ffai.core.memory.journal_file import IndexedTurn
 from ffai.core.memory.parquet import FileFacts, frame_of, read_file, row_ids, write_frame
@@ -116,6 +116,7 @@ class Saver:
 
     def _merge(self, journal: Journal) -> None:
         """Write what the file and the journal hold together, then drop from the journal what two files hold."""
+        remove_unfinished(self._place.file, self._place.backup)
         old, facts = self._read()
         before = facts.change_in(journal.journal_id)
         new, model = self._journal.read(lambda journal: (journal.indexed_since(before), journal.fact("model")))
@@ -131,11 +132,12 @@ class Saver:
 
     def _read(self) -> tuple[pl.DataFrame | None, FileFacts]:
         try:
-            return read_file(self._place.file)
-        except StoreFileNotFoundError:
-            return None, FileFacts()
+            for path in (self._place.file, self._place.backup):
+                with contextlib.suppress(StoreFileNotFoundError):
+                    return read_file(path)
         except DamagedFileError as error:
             raise StoreError(f"{error}. It is looked after at the next start") from error
+        return None, FileFacts()
 
     @contextlib.contextmanager
     def kept_still(self) -> Iterator[None]:

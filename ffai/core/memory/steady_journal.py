@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from ffai.core.memory.journal import Journal
-from ffai.core.memory.journal_file import IN_MEMORY, Durability
+from ffai.core.memory.journal_file import IN_MEMORY, WAIT_TO_OPEN, Contents, Durability
+from ffai.core.memory.place import move_aside
+from ffai.core.memory.salvage import salvage
 from ffai.errors import DamagedFileError, JournalError
 
 logger = logging.getLogger(__name__)
@@ -24,13 +26,11 @@ class SteadyJournal:
     """A journal file with a spare one in memory.
 
     Everything goes to the file until a write fails; then to the spare, until :meth:`heal` can copy that into the file.
+    A file that turns out to be damaged is moved aside; a new one goes on with what can be read of it.
 
     Args:
         path: the journal file; ``None`` for memory only.
         durability: see :class:`~ffai.core.memory.journal.Journal`.
-
-    Raises:
-        DamagedFileError: the file is not a journal, or is damaged.
     """
 
     def __init__(self, path: Path | None, durability: Durability = "process") -> None:
@@ -40,14 +40,39 @@ class SteadyJournal:
         self._file: Journal | None = None
         self.problem: str | None = None
         """Why turns are not durable just now; ``None`` while they are."""
+        self.notes: list[str] = []
+        """What was damaged, and where it is now."""
         self._tried_at = 0.0
         if path is None:
             self.active = Journal(IN_MEMORY)
             return
         try:
-            self.active = self._file = Journal(path, durability=durability)
+            self.active = self._file = self._open(path, WAIT_TO_OPEN)
         except JournalError as error:
             self._fall_back(error)
+
+    def _open(self, path: Path, wait: float) -> Journal:
+        """Open the file; raises ``JournalError`` where that can't be done just now."""
+        try:
+            return Journal(path, durability=self._durability, wait=wait)
+        except DamagedFileError as error:
+            return self._begin_again(path, error)
+
+    def _begin_again(self, path: Path, damage: DamagedFileError) -> Journal:
+        """Move a damaged file aside and make a new one that holds what can be read of it."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        try:
+            aside = move_aside(path)
+        except OSError as error:
+            raise JournalError(f"{damage} It can't be moved aside either: {error}") from error
+        note = f"{damage} It was moved to {aside.name!r}; what can be read of it is kept."
+        logger.error("%s", note)
+        self.notes.append(note)
+        journal = Journal(path, durability=self._durability)
+        journal.take_over(salvage(aside))
+        return journal
 
     @property
     def healthy(self) -> bool:
@@ -71,7 +96,7 @@ class SteadyJournal:
             except (JournalError, DamagedFileError) as error:
                 if self._path is None or self._spare is not None:
                     raise
-                return change(self._fall_back(error))
+                return change(self._recover(self._path, error))
 
     def read(self, look: Callable[[Journal], T]) -> T:
         """Look something up where writes go at present; a file that can't be read is as one that can't be written."""
@@ -90,6 +115,15 @@ class SteadyJournal:
                 self.active.clear()
             except (JournalError, DamagedFileError) as error:
                 raise JournalError(f"Nothing was forgotten: {error}") from error
+
+    def _recover(self, path: Path, error: Exception) -> Journal:
+        if isinstance(error, DamagedFileError):
+            try:
+                self.active = self._file = self._begin_again(path, error)
+                return self.active
+            except (JournalError, DamagedFileError) as again:
+                error = again
+        return self._fall_back(error)
 
     def _fall_back(self, error: Exception) -> Journal:
         logger.warning("%s New turns are kept in memory and written as soon as that works.", error)
@@ -113,11 +147,7 @@ class SteadyJournal:
                 return False
             self._tried_at = time.monotonic()
             try:
-                if self._file is None and self._path is not None:
-                    self._file = Journal(self._path, durability=self._durability, wait=0.0)
-                if self._file is not None:
-                    self._file.take_over(self._spare.contents())
-                    self.active = self._file
+                self.active = self._file = self._filled(self._spare.contents())
             except (JournalError, DamagedFileError) as error:
                 self.problem = str(error)
                 return False
@@ -125,6 +155,17 @@ class SteadyJournal:
             self._spare.close()
             self._spare, self.problem = None, None
             return True
+
+    def _filled(self, contents: Contents) -> Journal:
+        """Give the file what the spare holds."""
+        assert self._path is not None  # noqa: S101 - without a file there is no spare
+        journal = self._file or self._open(self._path, wait=0.0)
+        try:
+            journal.take_over(contents)
+        except DamagedFileError as damage:
+            journal = self._begin_again(self._path, damage)
+            journal.take_over(contents)
+        return journal
 
     def close(self) -> None:
         """Close the files. What could not be written is said, with how many turns it is."""

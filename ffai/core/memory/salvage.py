@@ -1,0 +1,40 @@
+"""Getting turns out of a damaged journal."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from ffai.core.memory.journal_file import CONTENTS, Contents
+
+
+def salvage(path: Path) -> Contents:
+    """Read what can be read of a damaged journal: from its beginning up to the damage, and from its end."""
+    return Contents(*(_sound([*_read_up_to_damage(path, q), *_read_up_to_damage(path, f"{q} DESC")]) for q in CONTENTS))
+
+
+def _read_up_to_damage(path: Path, query: str) -> list[Any]:
+    rows: list[Any] = []
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")  # else a file that was cut is not read at all
+        rows.extend(connection.execute(query))
+    return rows
+
+
+def _sound(rows: list[Any]) -> list[Any]:
+    """Keep the rows that are whole, each once."""
+    each = {row[:2]: row for row in rows}
+    return [row for row in each.values() if _is_sound(row)]
+
+
+def _is_sound(row: tuple[Any, ...]) -> bool:
+    *_, last = row
+    if not isinstance(row[0], str) or (isinstance(last, bytes) and len(last) % 8):
+        return False
+    try:
+        return len(row) < 5 or all(isinstance(json.loads(text), dict) for text in row[2:4])
+    except (TypeError, ValueError):
+        return False
