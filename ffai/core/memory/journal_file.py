@@ -142,8 +142,6 @@ def _prepare(connection: sqlite3.Connection, path: Path | str, durability: Durab
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("PRAGMA secure_delete = ON")
     if path != IN_MEMORY:
-        if is_new:
-            connection.execute("PRAGMA page_size = 8192")  # a turn or five: fewer pages are begun, and each is written
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # a writer must never pay for one
