@@ -233,7 +233,8 @@ class Collection:
         """
         if self.closed or isinstance(self.embedder, AbsentEmbedder):
             return False
-        return self.journal.read(lambda journal: journal.count_due(up_to)) > 0
+        with self._changing:  # a turn leaves the waiting ones a moment before it is in the store
+            return self.journal.read(lambda journal: journal.count_due(up_to)) > 0
 
     def wait_for_accepted(self, timeout: float | None) -> None:
         """Wait until the turns accepted so far are indexed, failed or postponed, or the time is over."""

@@ -193,8 +193,7 @@ class Memory:
     ) -> list[TurnHit]:
         """Await :meth:`search`."""
         check_search(query, top_k, threshold, wait)
-        if self._collection.is_waiting():
-            await asyncio.to_thread(self._collection.wait_for_accepted, _seconds(wait))
+        await asyncio.to_thread(self._collection.wait_for_accepted, _seconds(wait))
         if top_k <= 0 or not self.count():
             return []
         while True:

@@ -119,23 +119,29 @@ def _say(note: str, notes: list[str], level: int = logging.ERROR) -> None:
 
 def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFacts) -> None:
     """Join the turns of the file, of the journal and of the store, each once; the store then holds them all."""
-    journal = collection.journal.active
-    newer = {turn.new.turn_id: turn for turn in journal.indexed_since(facts.change_in(journal.journal_id))}
-    unembedded = journal.unembedded_ids()
+    indexed, unembedded, parts, model = collection.journal.read(
+        lambda journal: (
+            journal.indexed_since(facts.change_in(journal.journal_id)),
+            journal.unembedded_ids(),
+            journal.all_parts(),
+            journal.fact("model"),
+        )
+    )
+    newer = {turn.new.turn_id: turn for turn in indexed}
     collection.journal.write(lambda journal: journal.start_above(facts.change))
     in_store = {turn.turn_id: (turn, vectors) for turn, vectors in turns_of(collection.store)}
     in_file = _Rows.of(frame, collection.place) if frame is not None and len(frame) else None
     if in_file is not None:
         known = {*newer, *unembedded, *in_store}
         chosen = [row for row, turn in enumerate(in_file.turns) if turn.turn_id not in known]
-        _take(collection, in_file.only(chosen), facts.model, journal.all_parts())
+        _take(collection, in_file.only(chosen), facts.model, parts)
     if newer:
         rows = _Rows.journaled([turn for turn_id, turn in newer.items() if turn_id not in in_store])
-        _take(collection, rows, journal.fact("model"), journal.all_parts())
+        _take(collection, rows, model, parts)
     kept = {*newer, *unembedded, *(turn.turn_id for turn in in_file.turns)} if in_file else {*newer, *unembedded}
     collection.keep([pair for turn_id, pair in in_store.items() if turn_id not in kept])
     collection.journal.write(lambda journal: journal.note("model", embedder_name(collection.embedder)))
-    if journal.count_unembedded():
+    if collection.journal.read(lambda journal: journal.count_unembedded()):
         collection.wake()
 
 
