@@ -37,7 +37,7 @@ def test_an_error_that_comes_again_and_again_is_said_once(caplog: pytest.LogCapt
     work = Work(ValueError("a"), ValueError("a"), Panic("b"), Panic("b"), None, Panic("b"))
     worker = Worker(work, "test")
     for _ in range(7):
-        worker.poke(now=True)
+        worker.poke()
         work.wait()
 
     assert worker.stop(10)
