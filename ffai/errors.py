@@ -24,12 +24,16 @@ FFAIError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 
 class FFAIError(Exception):
-    """The root of every error that ffai raises."""
+    """The root of every error that ffai raises. Each can be copied, and sent from one process to another."""
+
+    def __reduce__(self) -> tuple[Callable[..., FFAIError], tuple[Any, ...], dict[str, Any]]:
+        return _told_again, (type(self), self.args), self.__dict__
 
 
 class InvalidArgumentError(FFAIError, ValueError):
@@ -165,3 +169,13 @@ class DamagedFileError(StoreError, ValueError):
 
 class JournalError(StoreError):
     """The journal can't be read or written."""
+
+
+def _told_again(kind: type[FFAIError], args: tuple[Any, ...]) -> FFAIError:
+    """Make an error from what it told. Its own constructor is left out: that takes what it is to tell about."""
+    base: Any = kind
+    while base.__module__ != "builtins":  # the built-in one whose memory it has; of several, not always the first
+        base = base.__base__
+    error: FFAIError = base.__new__(kind)
+    error.args = args
+    return error

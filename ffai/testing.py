@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ffai.chat.conversation import Conversation
-from ffai.chat.message import check_prompt, prompt_text
+from ffai.chat.message import check_prompt
 from ffai.chat.reply import TokenUsage, as_reply
+from ffai.core.turn import text_of
 from ffai.errors import ClientError
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ class FakeClient:
         try:
             reply = self._replies.popleft()
         except IndexError:
-            reply = f"Reply to: {prompt_text(checked)}"
+            reply = f"Reply to: {text_of(checked)}"
         if callable(reply) and not isinstance(reply, type):
             reply = reply(prompt)
         return reply

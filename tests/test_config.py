@@ -279,6 +279,7 @@ def test_the_constructor_reads_variables_under_its_keywords(monkeypatch):
             "clients.client_types.a.fallback: is not a setting. Did you mean 'fallbacks'?",
         ),
         ("clients: {default_client: b}", "clients: expected a default_client that is in client_types, not 'b'"),
+        ("memory: {persist_dir: ''}", "memory.persist_dir: got ''; expected text that is not empty"),
         ("logging: {level: loud}", "logging.level: got 'LOUD'; expected 'DEBUG', 'INFO', 'WARNING'"),
         ("memory:\n  enabled: [1\n", "line 3: is not YAML: expected ',' or ']'"),
         ("a: b: c", "line 1: is not YAML: mapping values are not allowed here"),
@@ -292,7 +293,9 @@ def test_what_is_wrong_in_a_named_file_is_an_error(text, said):
     assert problem("mine.yaml").startswith(f"mine.yaml: {said}")
 
 
-@pytest.mark.parametrize("name", ["a/b", "a\\b", "..", ".hidden", "", " ", "a\0b", "a:b", "x" * 201, "/abs"])
+@pytest.mark.parametrize(
+    "name", ["a/b", "a\\b", "..", ".hidden", "", " ", "a\0b", "a:b", "x" * 201, "é" * 101, "\ud83d", "/abs"]
+)
 def test_the_collection_is_named_by_a_plain_file_name(name):
     assert "expected a plain file name" in problem({"memory": {"collection_name": name}})
 

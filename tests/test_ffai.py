@@ -106,6 +106,12 @@ def test_no_object_address_ever_gets_into_memory() -> None:
         assert texts == ["Look:\n[image_url]\nLook:\n[image_url]", 'Where?\n{"city": "Paris"}']
 
 
+def test_the_text_of_a_part_is_remembered_whatever_its_provider_calls_it() -> None:
+    with remembering(FakeClient(["Under the mat."])) as ffai:
+        ffai.generate_response([{"type": "input_text", "text": "Where is the key?"}, {"type": "input_image"}])
+        assert remembered(ffai) == ["Where is the key?\n[input_image]\nUnder the mat."]
+
+
 def test_with_memory_off_a_search_finds_nothing() -> None:
     with FFAI(FakeClient()) as ffai:
         ffai.generate_response("Where is the key?")

@@ -7,7 +7,7 @@ from ffai._lazy import lazy_exports
 if TYPE_CHECKING:
     from ffai.chat.calling import acall, astream, call, check_client, stream
     from ffai.chat.conversation import Conversation
-    from ffai.chat.message import check_prompt, prompt_text
+    from ffai.chat.message import check_prompt
     from ffai.chat.protocol import ChatClient
     from ffai.chat.reply import ChatReply, TokenUsage, ToolCall, as_reply
     from ffai.chat.streaming import AsyncReplyStream, ReplyStream
@@ -26,7 +26,6 @@ __all__ = [
     "call",
     "check_client",
     "check_prompt",
-    "prompt_text",
     "stream",
 ]
 
@@ -46,7 +45,6 @@ __getattr__ = lazy_exports(
         "call": "ffai.chat.calling",
         "check_client": "ffai.chat.calling",
         "check_prompt": "ffai.chat.message",
-        "prompt_text": "ffai.chat.message",
         "stream": "ffai.chat.calling",
     },
 )

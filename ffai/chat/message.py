@@ -41,31 +41,6 @@ def check_prompt(prompt: object) -> Prompt:
     raise ArgumentTypeError(f"`prompt` must be text or a list of message parts, not {told}.")
 
 
-def prompt_text(prompt: Prompt) -> str:
-    r"""Return what a prompt says: its text parts, a line each; other parts by their type, never their data.
-
-    Example:
-        >>> prompt_text([{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": "..."}}])
-        'What is this?\n[image_url]'
-    """
-    if isinstance(prompt, str):
-        return prompt
-    return "\n".join(part_text(part) for part in prompt)
-
-
-def part_text(part: object) -> str:
-    """Return the text of one part, or its type in brackets.
-
-    Example:
-        >>> part_text({"type": "text", "text": "hello"}), part_text({"type": "file", "file": {"file_data": "..."}})
-        ('hello', '[file]')
-    """
-    if isinstance(part, str):
-        return part
-    kind, text = member(part, "type"), member(part, "text")
-    return text if kind in ("text", "output_text") and isinstance(text, str) else f"[{kind}]"
-
-
 def member(value: object, name: str) -> Any:
     """Return a member of a dict or of an object; ``None`` where it has none.
 

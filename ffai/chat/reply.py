@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ffai._text import clean_text
-from ffai.chat.message import member, part_text
+from ffai.chat.message import member
 from ffai.errors import ArgumentTypeError, ClientError
 
 
@@ -234,7 +234,15 @@ def _read_json(value: object) -> str:
 
 
 def _parts_text(parts: Sequence[object]) -> str:
-    return "\n".join(part_text(part) for part in parts)
+    return "\n".join(_part_text(part) for part in parts)
+
+
+def _part_text(part: object) -> str:
+    """Return the text of one part, or its type in brackets: a thought that a model tells is no part of its answer."""
+    if isinstance(part, str):
+        return part
+    kind, text = member(part, "type"), member(part, "text")
+    return text if kind in ("text", "output_text") and isinstance(text, str) else f"[{kind}]"
 
 
 def _unknown(value: object) -> ClientError:

@@ -20,8 +20,9 @@ def _path_text(value: object) -> object:
 
 
 def _plain_name(value: str) -> str:
-    if value.startswith(".") or value != value.strip() or not re.fullmatch(r'[^\x00-\x1f\x7f/\\:*?"<>|]{1,200}', value):
-        raise ValueError("a plain file name: no folder, no leading dot, no space around it, at most 200 characters")
+    plain = re.fullmatch(r'[^\x00-\x1f\x7f\ud800-\udfff/\\:*?"<>|]+', value)
+    if not plain or len(value.encode()) > 200 or value.startswith(".") or value != value.strip():
+        raise ValueError("a plain file name: no folder, no leading dot, no space around it, at most 200 bytes")
     return value
 
 

@@ -178,6 +178,7 @@ _EXPECTED = {
     "model_type": "a mapping of settings",
     "string_too_short": "text that is not empty",
     "string_type": "text",
+    "too_short": "text that is not empty",
     "tuple_type": "a list; in a variable as JSON, such as [429, 503]",
 }
 """What pydantic says about a wrong type, in the words of somebody who edits a file."""

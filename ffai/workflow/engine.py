@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ffai.chat.calling import acall, astream, call, check_client, stream
-from ffai.chat.message import check_prompt, prompt_text
+from ffai.chat.message import check_prompt
 from ffai.chat.reply import ChatReply
 from ffai.chat.streaming import ReplyStream
 from ffai.core.history.recorder import HistoryRecorder
+from ffai.core.turn import text_of
 from ffai.errors import ArgumentTypeError, ClosedError, InvalidArgumentError, UnknownReferenceError
 from ffai.typing import Prompt, Status
 from ffai.workflow.conversation import ClientConversation, with_history
@@ -205,8 +206,8 @@ class WorkflowEngine:
         kwargs = {**kwargs, **{name: value for name, value in given.items() if value is not None}}
         return _Question(
             sent=with_history(resolved, self._turns_of(names or [], strict=chosen.strict)),
-            asked=prompt_text(checked),
-            resolved=prompt_text(resolved),
+            asked=text_of(checked),
+            resolved=text_of(resolved),
             name=prompt_name,
             history=names,
             brings_history=names is not None or has_references(checked),

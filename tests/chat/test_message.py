@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffai.chat import check_prompt, prompt_text
+from ffai.chat import check_prompt
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
@@ -47,12 +47,8 @@ def test_the_parts_given_are_not_shared() -> None:
     assert given[0]["image_url"]["url"] == "data:..."
 
 
-def test_an_image_alone_is_a_prompt_and_is_told_by_type_without_its_data() -> None:
-    assert prompt_text(check_prompt([IMAGE])) == "[image_url]"
-
-
-def test_the_text_of_parts_is_joined_by_lines() -> None:
-    assert prompt_text(check_prompt(["one", IMAGE, {"type": "text", "text": "two"}])) == "one\n[image_url]\ntwo"
+def test_an_image_alone_is_a_prompt() -> None:
+    assert check_prompt([IMAGE]) == [IMAGE]
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ class Collection:
         """Make the failed turns pending again; returns how many."""
         count = self.journal.write(lambda journal: journal.retry_failed())
         if count:
-            self._worker.poke(now=True)
+            self._worker.poke()
         return count
 
     def clear(self) -> None:
@@ -240,9 +240,12 @@ class Collection:
         if not self.is_waiting():
             return
         last = self.journal.read(lambda journal: journal.last_change()) if self.journal.healthy else sys.maxsize
-        self._worker.poke(now=True)
-        with self._progress:
-            self._progress.wait_for(lambda: not self._worker.running or not self.is_waiting(last), timeout)
+        self._wait_until(lambda: not self.is_waiting(last), timeout)
+
+    def _wait_until(self, done: Callable[[], bool], timeout: float | None) -> None:
+        """Wait until something is done, the worker is not there to do it, or the time is over."""
+        with self._worker.hurried(), self._progress:
+            self._progress.wait_for(lambda: not self._worker.running or done(), timeout)
 
     def flush(self, timeout: float | None = None) -> FlushResult:
         """Wait until the turns accepted so far are indexed or failed, and the file holds them; see :class:`Memory`."""
@@ -250,10 +253,8 @@ class Collection:
         if not self.closed:
             self.wait_for_accepted(timeout)
             if self.saver and self.saver.ask():
-                self._worker.poke(now=True)
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                with self._progress:
-                    self._progress.wait_for(lambda: not self._worker.running or self._saver_is_done(), left)
+                self._wait_until(self._saver_is_done, left)
         return self.counts()
 
     def _saver_is_done(self) -> bool:
@@ -297,7 +298,7 @@ class Collection:
         if self.saver is not None:
             self.wait_for_accepted(timeout)
             if self.saver.rows < QUICK_TO_WRITE and self.saver.ask():
-                self._worker.poke(now=True)
+                self._worker.poke()
         self._worker.stop(max(0.0, deadline - time.monotonic()))
 
     def status(self) -> MemoryStatus:
@@ -326,13 +327,15 @@ class Collection:
 
     def _work(self) -> float | None:
         """Embed one batch of what is due, write the file if it is time; tell when to come again."""
-        if self.journal.heal():
-            self._catch_up()
-        embedder = self.embedder
-        more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self._epoch))
-        if self.saver is not None:
-            self.saver.save_if_due(drained=not more)
-        self._tell()
+        try:
+            if self.journal.heal():
+                self._catch_up()
+            embedder = self.embedder
+            more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self._epoch))
+            if self.saver is not None:
+                self.saver.save_if_due(drained=not more)
+        finally:  # whatever went wrong: one who waits looks again
+            self._tell()
         return 0.0 if more else self._next_look()
 
     def _catch_up(self) -> None:

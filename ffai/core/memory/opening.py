@@ -158,7 +158,19 @@ class _Rows:
         return cls([turn.new for turn in turns], vectors)
 
     def only(self, rows: list[int]) -> _Rows:
+        if len(rows) == len(self.turns):
+            return self  # the vectors of a large file are not copied
         return _Rows([self.turns[row] for row in rows], self.vectors[rows])
+
+    def with_parts(self, parts: dict[str, list[Vector]]) -> list[list[Vector]] | Vector:
+        """Put the vectors of its parts behind each turn's own; as an array, shape ``(len(turns), 1, dim)``."""
+        if not parts:
+            return self.vectors[:, None]
+        size = self.vectors.shape[1]  # another program may have embedded the file again: the parts are the journal's
+        return [
+            [vector, *(part for part in parts.get(turn.turn_id, ()) if part.size == size)]
+            for turn, vector in zip(self.turns, self.vectors, strict=True)
+        ]
 
 
 def _take(collection: Collection, rows: _Rows, model: str | None, parts: dict[str, list[Vector]]) -> None:
@@ -168,16 +180,11 @@ def _take(collection: Collection, rows: _Rows, model: str | None, parts: dict[st
     if _is_of_another_model(collection.embedder, model, rows.vectors.shape[1]):
         collection.embed_again(rows.turns)
         return
-    size = rows.vectors.shape[1]  # another program may have embedded the file again: the parts are the journal's
-    groups = [
-        [vector, *(part for part in parts.get(turn.turn_id, ()) if part.size == size)]
-        for turn, vector in zip(rows.turns, rows.vectors, strict=True)
-    ]
     collection.store._extend(
         [turn.text for turn in rows.turns],
         [turn.turn for turn in rows.turns],
         [turn.metadata for turn in rows.turns],
-        groups if parts else rows.vectors[:, None],
+        rows.with_parts(parts),
     )
 
 

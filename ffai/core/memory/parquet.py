@@ -59,6 +59,7 @@ def persist_store(store: TurnVectorStore, path: str | Path) -> None:
 
     Raises:
         OSError: the file can't be written; one that was there is as it was.
+        StoreError: the same, because the disk is full.
 
     Example:
         >>> import tempfile
@@ -111,8 +112,6 @@ def read_facts(path: Path) -> FileFacts:
     """Read what a memory file says of itself; nothing where there is no such file, or not one that can be read."""
     import polars as pl
 
-    if not path.exists():
-        return FileFacts()
     try:
         with path.open("rb") as file:
             return _facts_from(pl.read_parquet_metadata(file))
@@ -167,13 +166,15 @@ def write_frame(frame: pl.DataFrame, path: Path, facts: FileFacts) -> None:
     """Write a memory file's columns and facts to a path, not atomically.
 
     Raises:
-        OSError: the disk is full, or the path can't be written.
+        OSError: the path can't be written.
+        StoreError: the disk is full.
     """
     import polars as pl
 
     told = {"journal_id": facts.journal_id, "change": facts.change, "model": facts.model}
     try:
-        frame.write_parquet(path, metadata={_FACTS: json.dumps(told)})
+        with path.open("wb") as file:  # given a path, polars takes only what UTF-8 can hold
+            frame.write_parquet(file, metadata={_FACTS: json.dumps(told)})
     except pl.exceptions.PolarsError as error:
         raise StoreError(f"The memory file can't be written: {error}") from error
 

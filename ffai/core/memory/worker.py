@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 logger = logging.getLogger(__name__)
 
@@ -34,27 +35,38 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._hurry = threading.Event()
+        self._in_a_hurry = 0
         self._stopped = False
         self._poked_at = 0.0
+        self._told = ""
 
     @property
     def running(self) -> bool:
         """Whether the thread is there to do what it is poked for."""
         return self._thread is not None and self._thread.is_alive() and not self._stopped
 
-    def poke(self, *, now: bool = False) -> None:
-        """Say that there is work. A thread that died is replaced.
-
-        Args:
-            now: somebody waits for it, so it starts at once.
-        """
+    def poke(self) -> None:
+        """Say that there is work. A thread that died is replaced."""
         self._poked_at = time.monotonic()
-        if now:
-            self._hurry.set()
         if not self._wake.is_set():
             self._wake.set()
         if not self.running:
             self._start()
+
+    @contextlib.contextmanager
+    def hurried(self) -> Iterator[None]:
+        """Let work start at once, without waiting for a quiet moment, as long as somebody waits for it."""
+        with self._starting:
+            self._in_a_hurry += 1
+            self._hurry.set()
+        self.poke()
+        try:
+            yield
+        finally:
+            with self._starting:
+                self._in_a_hurry -= 1
+                if not self._in_a_hurry and not self._stopped:
+                    self._hurry.clear()
 
     def _start(self) -> None:
         with self._starting:
@@ -92,11 +104,10 @@ class Worker:
     def _run(self) -> None:
         pause: float | None = PATIENCE
         while not self._stopped:
-            if self._wake.wait(IDLE if pause is None else pause) and pause != 0.0:
+            if self._wake.wait(IDLE if pause is None else pause):
                 self._settle()
             elif pause is None and self._rest():
                 return
-            self._hurry.clear()
             self._wake.clear()
             if not self._stopped:
                 pause = self._one_piece()
@@ -127,7 +138,12 @@ class Worker:
 
     def _one_piece(self) -> float | None:
         try:
-            return self._work()
-        except Exception:
-            logger.exception("The memory worker met an error. It tries again; the turns wait in the journal.")
-            return PAUSE_AFTER_ERROR
+            pause = self._work()
+        except BaseException as error:  # a library in Rust panics with one
+            told = f"{type(error).__name__}: {error}"
+            if told != self._told:  # else it would fill the log
+                logger.exception("The memory worker met an error. It tries again; the turns wait in the journal.")
+            self._told, pause = told, PAUSE_AFTER_ERROR
+        else:
+            self._told = ""
+        return pause
