@@ -258,6 +258,7 @@ class Collection:
         """Wait until the turns accepted so far are indexed or failed, and the file holds them; see :class:`Memory`."""
         deadline = None if timeout is None else time.monotonic() + timeout
         if not self.closed:
+            self.journal.heal(now=True)
             self.wait_for_accepted(timeout)
             if self.saver and self.saver.ask():
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())

@@ -143,19 +143,19 @@ def test_clearing_while_others_search_never_fails(opened: Opener, tmp_path: Path
 
 def test_clearing_while_the_file_is_being_written_leaves_no_file(opened: Opener, tmp_path: Path) -> None:
     memory = opened(tmp_path)
-    for number in range(300):
+    for number in range(150):
         memory.index_turn_text(f"{SECRET} {number}", {"role": "user", "text": "x" * 2000})
-    for round_ in range(15):
+    for round_ in range(8):
         flushing = threading.Thread(target=memory.flush)
         memory.index_turn_text(f"{SECRET} {round_}", {})
         flushing.start()
         if round_ % 3:
-            flushing.join(0.003 * round_)
+            flushing.join(0.006 * round_)
         memory.clear()
         flushing.join()
         assert memory.flush() == FlushResult(0, 0, 0)
         assert not (tmp_path / "ffai_turns.parquet").exists()
-        for number in range(100):
+        for number in range(50):
             memory.index_turn_text(f"{SECRET} {number}", {"role": "user", "text": "x" * 2000})
     memory.clear()
     memory.close()

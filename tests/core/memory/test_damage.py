@@ -29,7 +29,7 @@ def aside(folder: Path) -> list[str]:
     )
 
 
-def a_collection(opened: Opener, folder: Path, turns: int = 6) -> list[str]:
+def a_collection(opened: Opener, folder: Path, turns: int = 4) -> list[str]:
     """Fill a folder: the file holds every turn, the backup all but the last, the journal the last one's too."""
     memory = opened(folder)
     for number in range(turns):
@@ -105,12 +105,12 @@ every_journal_damage = pytest.mark.parametrize("damage", JOURNAL_DAMAGE.values()
 
 def goes_on(opened: Opener, folder: Path, right: list[str]) -> None:
     """A collection that has these turns takes more, over several starts, and loses none."""
-    for number in range(3):
+    for number in range(2):
         memory = opened(folder)
         memory.remember(f"later {number}", "y")
         assert memory.close() == FlushResult(len(right) + number + 1, 0, 0)
         assert memory.status().notes == ()
-    expected = sorted([*right, *(f"later {number}\ny" for number in range(3))])
+    expected = sorted([*right, *(f"later {number}\ny" for number in range(2))])
     assert texts(opened(folder)) == expected
     assert sorted(entry.text for entry in load_store(folder / FILE).iter_entries()) == expected
 

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ffai.core.memory import FlushResult, TurnVectorStore, persist_store
+from ffai.core.memory import FlushResult
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 from ffai.testing import FakeEmbedder
 from tests.core.memory.conftest import Opener
@@ -70,22 +70,19 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize(("value", "plain"), PLAIN, ids=lambda value: repr(value)[:30])
-def test_values_of_other_kinds_are_kept_as_plain_ones(opened: Opener, tmp_path: Path, value: Any, plain: Any) -> None:
+def test_values_of_other_kinds_are_kept_as_plain_ones(opened: Opener, tmp_path: Path) -> None:
     memory = opened(tmp_path)
-    memory.remember("a", "b", metadata={"key": value, "list": [value]})
-    memory.remember("next", "turn")
+    for number, (value, _) in enumerate(PLAIN):
+        memory.remember(f"turn {number}", "x", metadata={"key": value, "list": [value]})
+        memory.index_turn_text(f"indexed {number}", {"key": value}, {"key": value})
     memory.close()
-    again = opened(tmp_path)
-    hits = {hit.text: hit for hit in again.search("a b")}
-    assert hits["a\nb"].metadata == {"key": plain, "list": [plain]}
-    assert hits["a\nb"].turn["metadata"]["key"] == plain
-    assert "next\nturn" in hits
-    json.dumps(hits["a\nb"].turn, allow_nan=False)
-    store = TurnVectorStore()
-    store.add("a", [1.0], {"key": value}, {"key": value})
-    persist_store(store, tmp_path / "turns.parquet")
-    assert next(store.iter_entries()).metadata == {"key": plain}
+    found = {entry.text: entry for entry in opened(tmp_path).store.iter_entries()}
+    for number, (value, plain) in enumerate(PLAIN):
+        remembered, indexed = found[f"turn {number}\nx"], found[f"indexed {number}"]
+        assert remembered.metadata == {"key": plain, "list": [plain]}, value
+        assert remembered.turn["metadata"]["key"] == plain
+        assert (indexed.turn, indexed.metadata) == ({"key": plain}, {"key": plain})
+        json.dumps(remembered.turn, allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -163,20 +160,20 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize(("given", "kept"), TEXTS.values(), ids=TEXTS.keys())
-def test_texts_of_every_kind_are_stored_found_and_reloaded(
-    opened: Opener, tmp_path: Path, given: str, kept: str | None
-) -> None:
-    kept = given if kept is None else kept
+def test_texts_of_every_kind_are_stored_found_and_reloaded(opened: Opener, tmp_path: Path) -> None:
     memory = opened(tmp_path)
-    memory.remember(given, given, metadata={given: given})
-    memory.remember("something", "else")
+    for given, _ in TEXTS.values():
+        memory.remember(given, given, metadata={given: given})
     for _ in range(2):
-        hit = memory.search(given, top_k=1)[0]
-        assert (hit.prompt, hit.response, hit.metadata) == (kept, kept, {kept: kept})
+        for given, plain in TEXTS.values():
+            kept = given if plain is None else plain
+            hits = {hit.text: hit for hit in memory.search(f"{given}\n{given}", top_k=3)}
+            hit = hits[f"{kept}\n{kept}"]
+            assert (hit.prompt, hit.response, hit.metadata) == (kept, kept, {kept: kept})
         memory.close()
         memory = opened(tmp_path)
-    assert f"{kept}\n{kept}" in pl.read_parquet(tmp_path / "ffai_turns.parquet")["text"].to_list()
+    stored = pl.read_parquet(tmp_path / "ffai_turns.parquet")["text"].to_list()
+    assert stored == [f"{plain or given}\n{plain or given}" for given, plain in TEXTS.values()]
 
 
 def test_a_megabyte_of_text_is_kept_whole_and_found(opened: Opener, tmp_path: Path) -> None:

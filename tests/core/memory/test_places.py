@@ -72,12 +72,12 @@ def test_turns_that_failed_before_are_kept_in_the_files(opened: Opener, tmp_path
 
 
 def test_turns_that_are_embedded_while_files_are_opened_are_kept(opened: Opener, tmp_path: Path) -> None:
-    for number in range(40):
+    for number in range(12):
         memory = opened(embedder=FakeEmbedder(8))
         for turn in range(6):
             memory.remember(f"turn {turn}", "x")
         if number % 2:
-            threading.Event().wait(0.02 + number * 0.0003)
+            threading.Event().wait(0.018 + number * 0.001)
         memory.persist_to(tmp_path / str(number))
         assert memory.flush() == FlushResult(6, 0, 0)
         memory.close()
@@ -428,7 +428,7 @@ for number, memory in enumerate(memories):
 
 
 def test_processes_that_make_one_folder_at_once_take_each_other_for_no_stranger(opened: Opener, tmp_path: Path) -> None:
-    rounds = 20
+    rounds = 8
     openers = [
         subprocess.Popen(
             [sys.executable, "-c", OPEN, str(tmp_path), who, str(rounds)],
