@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ffai.core.embeddings.fork import renew_after_fork
+from ffai._fork import renew_after_fork
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from ffai._fork import renew_after_fork
 from ffai.core.embeddings.fair_lock import FairLock
-from ffai.core.embeddings.fork import renew_after_fork
 from ffai.core.embeddings.hub import PROBE_SECONDS, HubModel, cache_folder, hub_address, is_offline, why_silent
 from ffai.core.embeddings.local import LocalSource, check_backend, download, find_source, model_folder
 from ffai.errors import DamagedModelError, ModelUnavailableError

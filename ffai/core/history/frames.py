@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ffai._fork import has_lost_polars
 from ffai.core.history.interaction import Interaction
 from ffai.errors import StoreError
 
@@ -202,21 +201,9 @@ def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) else None
 
 
-_forked_with_polars = False
-
-
-def _note_fork() -> None:
-    global _forked_with_polars
-    _forked_with_polars = "polars" in sys.modules
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_note_fork)
-
-
 def _refuse_after_fork() -> None:
     """The threads of polars do not exist in a forked child, which would wait for them for ever."""
-    if _forked_with_polars:
+    if has_lost_polars():
         raise StoreError(
             "Frames can't be made in a process that was forked after polars was loaded: polars would hang. "
             "Make them in the parent, or start the process with the 'spawn' method."

@@ -11,13 +11,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
+from ffai._fork import held_over_forks, renew_after_fork
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_name
 from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import MAX_BATCH, Indexer
 from ffai.core.memory.journal_file import Arrival, Contents, Durability, FailedTurn
-from ffai.core.memory.parquet import free_id, turns_of
 from ffai.core.memory.place import Place
+from ffai.core.memory.rows import free_id, turns_of
 from ffai.core.memory.saving import Saver
 from ffai.core.memory.status import FlushResult, MemoryStatus
 from ffai.core.memory.steady_journal import HEAL_EVERY, SteadyJournal
@@ -64,15 +65,20 @@ class Collection:
         self.closed = False
         self.journal = SteadyJournal(place.journal if place else None, durability)
         self.saver = Saver(place, self.journal) if place else None
-        self._changing = threading.RLock()  # between a batch's commit and clear, reindex
-        self._switching = threading.Lock()  # between an embedder and the vectors it made
-        self._closing = threading.Lock()
-        self._progress = threading.Condition()
+        self._changing = held_over_forks(threading.RLock())  # between a batch's commit and clear, reindex
+        self._switching = held_over_forks(threading.Lock())  # between an embedder and the vectors it made
         self._epoch = 0
+        self.renew_after_fork()
+        renew_after_fork(self)
         self._indexer = Indexer(self.journal, self.queries)
         self._worker = Worker(self._work, "ffai-memory")
         self._last_look: Look = (FlushResult(0, 0, 0), ())
         end_at_exit(self)
+
+    def renew_after_fork(self) -> None:
+        """Wait for no thread of the parent."""
+        self._closing = threading.Lock()
+        self._progress = threading.Condition()
 
     # Turns come in
 
@@ -233,7 +239,8 @@ class Collection:
         """
         if self.closed or isinstance(self.embedder, AbsentEmbedder):
             return False
-        return self.journal.read(lambda journal: journal.count_due(up_to)) > 0
+        with self._changing:  # a turn leaves the waiting ones a moment before it is in the store
+            return self.journal.read(lambda journal: journal.count_due(up_to)) > 0
 
     def wait_for_accepted(self, timeout: float | None) -> None:
         """Wait until the turns accepted so far are indexed, failed or postponed, or the time is over."""

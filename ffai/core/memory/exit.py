@@ -8,6 +8,8 @@ import time
 import weakref
 from typing import Protocol
 
+from ffai._fork import held_over_forks
+
 TIME_FOR_ALL = 2.0
 """Seconds that the end of the process waits, at the most, for turns to be embedded."""
 
@@ -20,7 +22,7 @@ class Ending(Protocol):
         ...
 
 
-_lock = threading.Lock()
+_lock = held_over_forks(threading.Lock())
 _open: weakref.WeakSet[Ending] = weakref.WeakSet()
 _registered = False
 

@@ -1,9 +1,9 @@
 """The journal: every accepted turn, on disk before anything else happens to it.
 
 One SQLite database. A turn *arrives*, and waits until it is embedded or given up as *failed*; then it moves to the
-*indexed* turns, with its vector. Each of these changes takes the next number of the AUTOINCREMENT counter, so "what is
-new since change n" is one query, and a number is never used twice. Arrivals have no index: what a caller waits for is
-one row written to the end of one table.
+*indexed* turns, with its vector. Each of these changes takes the next number, so "what is new since change n" is one
+query. A number is never used twice: what is dropped leaves the last one as a fact. A caller waits for one row at the
+end of one table, without an index or a counter beside it: each of these was measured to cost half as much again.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ffai._fork import held_over_forks, renew_after_fork
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.journal_file import (
     CONTENTS,
     IN_MEMORY,
     TURN,
+    WAIT_FOR_LOCK,
     WAIT_TO_OPEN,
     WAITING,
     Arrival,
@@ -36,8 +39,12 @@ from ffai.core.memory.journal_file import (
 )
 from ffai.core.similarity import Vector
 
-_NEXT_CHANGE = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'arrivals'"
-_LAST_CHANGE = "(SELECT seq FROM sqlite_sequence WHERE name = 'arrivals')"
+_LAST_CHANGE = (
+    "max((SELECT coalesce(max(change), 0) FROM arrivals), (SELECT coalesce(max(change), 0) FROM indexed),"
+    " (SELECT value FROM facts WHERE name = 'last_change'))"
+)
+_NEXT_CHANGE = f"{_LAST_CHANGE} + 1"
+_ARRIVE = f"INSERT INTO arrivals (change, {TURN}) VALUES ({_NEXT_CHANGE}, ?, ?, ?, ?)"
 _NO_LIMIT = 2**63 - 1
 _DUE = "failed = 0 AND retry_at <= ?"
 _SAME = "change = ? AND turn_id = ?"  # a batch outlives a change of journals, and their numbers are their own
@@ -58,14 +65,41 @@ class Journal:
     """
 
     def __init__(self, path: Path | str, *, durability: Durability = "process", wait: float = WAIT_TO_OPEN) -> None:
-        self.path = path
-        self._lock = threading.Lock()
+        self.path, self._durability = path, durability
+        self._lock, self._checkpointing = (held_over_forks(threading.Lock()) for _ in range(2))
+        self._connections: list[sqlite3.Connection] = []  # one that is written, in a file one more for checkpoints
+        self._closed = False
+        # Python 3.13 warns of a connection that nobody closed.
+        weakref.finalize(self, _close_all, self._connections).atexit = False
         with told(self.path):
             if path != IN_MEMORY:
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._connection = connect(path, durability, wait)
-            self._checkpointer = connect(path, durability, wait) if path != IN_MEMORY else None
+            self._connect(wait)
+        renew_after_fork(self)
         self.journal_id = self.fact("journal_id") or ""
+
+    def _connect(self, wait: float) -> None:
+        for _ in range(1 if self.path == IN_MEMORY else 2):
+            self._connections.append(connect(self.path, self._durability, wait))
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if not self._connections:
+            self._connect(WAIT_FOR_LOCK)
+        return self._connections[0]
+
+    def renew_after_fork(self) -> None:
+        """Let go of the parent's file, to open it anew when it is used.
+
+        SQLite keeps for the whole process which locks it has on a file. A connection that a child opens beside an
+        inherited one would believe to have the parent's: the parent, when it closes, would delete the log that the
+        child writes. No statement runs on the inherited ones (their lock is held over forks), so that closing them
+        changes nothing.
+        """
+        if self.path != IN_MEMORY and not self._closed:
+            with contextlib.suppress(sqlite3.Error):
+                _close_all(self._connections)
+            self._connections.clear()
 
     # Writing
 
@@ -80,7 +114,7 @@ class Journal:
         """
         row = (turn.turn_id, turn.text, turn.turn, turn.metadata)
         with told(self.path), self._lock:
-            done = self._connection.execute(f"INSERT INTO arrivals ({TURN}) VALUES (?, ?, ?, ?)", row)
+            done = self._db.execute(_ARRIVE, row)
         return done.lastrowid or 0
 
     def index(
@@ -115,9 +149,8 @@ class Journal:
 
     @staticmethod
     def _index(db: sqlite3.Connection, turn: NewTurn, vector: bytes) -> None:
-        db.execute(_NEXT_CHANGE)
         db.execute(
-            f"INSERT OR REPLACE INTO indexed (change, {TURN}, vector) VALUES ({_LAST_CHANGE}, ?, ?, ?, ?, ?)",
+            f"INSERT OR REPLACE INTO indexed (change, {TURN}, vector) VALUES ({_NEXT_CHANGE}, ?, ?, ?, ?, ?)",
             (turn.turn_id, turn.text, turn.turn, turn.metadata, vector),
         )
 
@@ -125,9 +158,8 @@ class Journal:
         """Give turns up, and keep them with the reason."""
         with self._writing() as db:
             for arrival in arrived:
-                db.execute(_NEXT_CHANGE)
                 db.execute(
-                    f"UPDATE arrivals SET change = {_LAST_CHANGE}, failed = 1, tries = tries + 1, retry_at = 0,"
+                    f"UPDATE arrivals SET change = {_NEXT_CHANGE}, failed = 1, tries = tries + 1, retry_at = 0,"
                     f" reason = ? WHERE {_SAME}",
                     (reason, *_key(arrival)),
                 )
@@ -149,9 +181,8 @@ class Journal:
         with self._writing() as db:
             changes = db.execute("SELECT change FROM arrivals WHERE failed = 1 OR retry_at > 0").fetchall()
             for change in changes:
-                db.execute(_NEXT_CHANGE)
                 db.execute(
-                    f"UPDATE arrivals SET change = {_LAST_CHANGE}, failed = 0, tries = 0, retry_at = 0, reason = NULL"
+                    f"UPDATE arrivals SET change = {_NEXT_CHANGE}, failed = 0, tries = 0, retry_at = 0, reason = NULL"
                     " WHERE change = ?",
                     change,
                 )
@@ -163,7 +194,7 @@ class Journal:
             for turn in turns:
                 db.execute("DELETE FROM indexed WHERE turn_id = ?", (turn.turn_id,))
             rows = [(turn.turn_id, turn.text, turn.turn, turn.metadata) for turn in turns]
-            db.executemany(f"INSERT INTO arrivals ({TURN}) VALUES (?, ?, ?, ?)", rows)
+            db.executemany(_ARRIVE, rows)
             db.execute("INSERT OR REPLACE INTO facts VALUES ('embedding_again', '1')")
 
     def settle(self, *, saved_to: int) -> None:
@@ -175,7 +206,7 @@ class Journal:
     def start_above(self, change: int) -> None:
         """Let no later change have a number that a file has used already."""
         with self._writing() as db:
-            db.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'arrivals' AND seq < ?", (change, change))
+            db.execute("UPDATE facts SET value = max(value, ?) WHERE name = 'last_change'", (change,))
 
     def note(self, name: str, value: str) -> None:
         """Keep a fact about the collection."""
@@ -193,7 +224,10 @@ class Journal:
     def take_over(self, contents: Contents) -> None:
         """Keep what another journal holds, as :meth:`contents` gives it."""
         with self._writing() as db:
-            db.executemany(f"INSERT INTO arrivals ({WAITING}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", contents.arrivals)
+            db.executemany(
+                f"INSERT INTO arrivals (change, {WAITING}) VALUES ({_NEXT_CHANGE}, ?, ?, ?, ?, ?, ?, ?, ?)",
+                contents.arrivals,
+            )
             for *turn, vector in contents.indexed:
                 self._index(db, NewTurn(*turn), vector)
             db.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", contents.parts)
@@ -281,26 +315,31 @@ class Journal:
         Args:
             truncate: empty the log too, so that nothing which was dropped can be read from it; writers wait for that.
         """
-        if self._checkpointer is not None:
-            with contextlib.suppress(sqlite3.Error):  # a reader is in the way, or the disk is full: later
-                self._checkpointer.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if truncate else 'PASSIVE'})")
+        with self._checkpointing, contextlib.suppress(sqlite3.Error):  # a reader is in the way, the disk full: later
+            for checkpointer in self._connections[1:]:
+                checkpointer.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if truncate else 'PASSIVE'})")
 
     def close(self) -> None:
         """Close the database; no file stays open. It can't be used afterwards."""
         with self._lock:
-            if self._checkpointer is not None:
-                self._checkpointer.close()
-            self._connection.close()
+            self._closed = True
+            _close_all(reversed(self._connections))
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Make several statements one change: all of them are kept, or none."""
-        with told(self.path), self._lock, transaction(self._connection, "BEGIN IMMEDIATE"):
-            yield self._connection
+        """Make several statements one change: all of them are kept, or none. What they drop leaves its number."""
+        with told(self.path), self._lock, transaction(self._db, "BEGIN IMMEDIATE"):
+            self._db.execute(f"UPDATE facts SET value = {_LAST_CHANGE} WHERE name = 'last_change'")
+            yield self._db
 
     def _read(self, query: str, *values: Any) -> list[Any]:
         with told(self.path), self._lock:
-            return self._connection.execute(query, values).fetchall()
+            return self._db.execute(query, values).fetchall()
+
+
+def _close_all(connections: Iterable[sqlite3.Connection]) -> None:
+    for connection in connections:
+        connection.close()
 
 
 def _key(arrival: Arrival) -> tuple[int, str]:

@@ -28,9 +28,9 @@ _APPLICATION_ID = 0x66666169
 """``ffai``, in the place SQLite has for telling files apart."""
 _VERSION = 1
 _SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE arrivals (
-    change INTEGER PRIMARY KEY AUTOINCREMENT,
+    change INTEGER PRIMARY KEY,
     turn_id TEXT NOT NULL, text TEXT NOT NULL, turn TEXT NOT NULL, metadata TEXT NOT NULL,
     failed INTEGER NOT NULL DEFAULT 0,
     tries INTEGER NOT NULL DEFAULT 0,
@@ -97,7 +97,7 @@ CONTENTS = (
     f"SELECT {WAITING} FROM arrivals ORDER BY change",
     f"SELECT {TURN}, vector FROM indexed ORDER BY change",
     "SELECT turn_id, part, vector FROM parts ORDER BY turn_id, part",
-    "SELECT name, value FROM facts WHERE name <> 'journal_id' ORDER BY name",
+    "SELECT name, value FROM facts WHERE name NOT IN ('journal_id', 'last_change') ORDER BY name",
 )
 """Queries for the fields of :class:`Contents`."""
 
@@ -170,7 +170,7 @@ def _make(connection: sqlite3.Connection) -> None:
     for statement in _SCHEMA.split(";"):
         connection.execute(statement)
     connection.execute("INSERT INTO facts VALUES ('journal_id', ?)", (uuid.uuid4().hex,))
-    connection.execute("INSERT INTO sqlite_sequence VALUES ('arrivals', 0)")
+    connection.execute("INSERT INTO facts VALUES ('last_change', 0)")
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
+from ffai._fork import held_over_forks
 from ffai._text import clean_text
 from ffai.core.arguments import check_number, check_search
 from ffai.core.embeddings.protocol import Embedder
@@ -53,7 +54,8 @@ class Memory:
     def __init__(self, embeddings: Embedder, store: TurnVectorStore | None = None) -> None:
         _check_embedder(embeddings)
         self._collection = Collection(embeddings, store if store is not None else TurnVectorStore())
-        self._entering = threading.Lock()  # between a turn that comes in and the end, or the move to files
+        # between a turn that comes in and the end, or the move to files
+        self._entering = held_over_forks(threading.Lock())
         self._closed = self._is_last = False
 
     @property
@@ -193,8 +195,7 @@ class Memory:
     ) -> list[TurnHit]:
         """Await :meth:`search`."""
         check_search(query, top_k, threshold, wait)
-        if self._collection.is_waiting():
-            await asyncio.to_thread(self._collection.wait_for_accepted, _seconds(wait))
+        await asyncio.to_thread(self._collection.wait_for_accepted, _seconds(wait))
         if top_k <= 0 or not self.count():
             return []
         while True:

@@ -6,26 +6,23 @@ import logging
 import shutil
 import sqlite3
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ffai._atomic import replace_file
 from ffai.core.embeddings.protocol import Embedder, embedder_name
 from ffai.core.memory.collection import Collection
-from ffai.core.memory.identity import NewTurn
-from ffai.core.memory.journal_file import Durability, IndexedTurn
-from ffai.core.memory.parquet import FileFacts, read_facts, read_file, row_ids, turns_of, vectors_of
+from ffai.core.memory.journal_file import Durability
+from ffai.core.memory.parquet import FileFacts, read_facts, read_rows
 from ffai.core.memory.place import Place, move_aside
+from ffai.core.memory.rows import Rows, turns_of
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.similarity import Vector
 from ffai.errors import DamagedFileError, SchemaVersionError, StoreFileNotFoundError
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 logger = logging.getLogger(__name__)
 
@@ -45,15 +42,15 @@ def open_collection(
         durability: see :class:`~ffai.core.memory.journal.Journal`.
     """
     notes: list[str] = []
-    frame, facts = _newest_readable(place, notes)
+    in_file, facts = _newest_readable(place, notes)
     collection = Collection(embedder, store, place, durability)
     collection.notes = notes
     if collection.saver is not None:
-        collection.saver.found(0 if frame is None else len(frame), facts)
+        collection.saver.found(len(in_file.turns), facts)
     if not collection.journal.healthy:
-        collection.when_healed = partial(_bring_in, collection, frame, facts)
+        collection.when_healed = partial(_bring_in, collection, in_file, facts)
     try:
-        _bring_in(collection, frame, facts)
+        _bring_in(collection, in_file, facts)
     except BaseException:
         collection.close(0.0)
         raise
@@ -74,11 +71,11 @@ def remembered_model(place: Place) -> str | None:
     return None
 
 
-def _newest_readable(place: Place, notes: list[str]) -> tuple[pl.DataFrame | None, FileFacts]:
+def _newest_readable(place: Place, notes: list[str]) -> tuple[Rows, FileFacts]:
     """Read the memory file, or else the one before it."""
     for path in (place.file, place.backup):
         try:
-            frame, facts = read_file(path)
+            rows, facts = read_rows(path)
         except StoreFileNotFoundError:
             continue
         except (DamagedFileError, SchemaVersionError) as error:
@@ -88,11 +85,11 @@ def _newest_readable(place: Place, notes: list[str]) -> tuple[pl.DataFrame | Non
             _say(f"{path.name!r} can't be opened: {error}", notes)
             continue
         if path == place.backup:
-            note = f"{place.file.name!r} is gone or damaged; {len(frame)} turns come from {path.name!r}."
+            note = f"{place.file.name!r} is gone or damaged; {len(rows.turns)} turns come from {path.name!r}."
             _say(note, notes, logging.WARNING)
             _restore(place)
-        return frame, facts
-    return None, FileFacts()
+        return rows, facts
+    return Rows.journaled([]), FileFacts()
 
 
 def _restore(place: Place) -> None:
@@ -117,75 +114,40 @@ def _say(note: str, notes: list[str], level: int = logging.ERROR) -> None:
     notes.append(note)
 
 
-def _bring_in(collection: Collection, frame: pl.DataFrame | None, facts: FileFacts) -> None:
+def _bring_in(collection: Collection, in_file: Rows, facts: FileFacts) -> None:
     """Join the turns of the file, of the journal and of the store, each once; the store then holds them all."""
-    journal = collection.journal.active
-    newer = {turn.new.turn_id: turn for turn in journal.indexed_since(facts.change_in(journal.journal_id))}
-    unembedded = journal.unembedded_ids()
+    indexed, unembedded, parts, model = collection.journal.read(
+        lambda journal: (
+            journal.indexed_since(facts.change_in(journal.journal_id)),
+            journal.unembedded_ids(),
+            journal.all_parts(),
+            journal.fact("model"),
+        )
+    )
+    newer = {turn.new.turn_id: turn for turn in indexed}
     collection.journal.write(lambda journal: journal.start_above(facts.change))
     in_store = {turn.turn_id: (turn, vectors) for turn, vectors in turns_of(collection.store)}
-    in_file = _Rows.of(frame, collection.place) if frame is not None and len(frame) else None
-    if in_file is not None:
-        known = {*newer, *unembedded, *in_store}
-        chosen = [row for row, turn in enumerate(in_file.turns) if turn.turn_id not in known]
-        _take(collection, in_file.only(chosen), facts.model, journal.all_parts())
+    known = {*newer, *unembedded, *in_store}
+    chosen = [row for row, turn in enumerate(in_file.turns) if turn.turn_id not in known]
+    _take(collection, in_file.only(chosen), facts.model, parts)
     if newer:
-        rows = _Rows.journaled([turn for turn_id, turn in newer.items() if turn_id not in in_store])
-        _take(collection, rows, journal.fact("model"), journal.all_parts())
-    kept = {*newer, *unembedded, *(turn.turn_id for turn in in_file.turns)} if in_file else {*newer, *unembedded}
+        rows = Rows.journaled([turn for turn_id, turn in newer.items() if turn_id not in in_store])
+        _take(collection, rows, model, parts)
+    kept = {*newer, *unembedded, *(turn.turn_id for turn in in_file.turns)}
     collection.keep([pair for turn_id, pair in in_store.items() if turn_id not in kept])
     collection.journal.write(lambda journal: journal.note("model", embedder_name(collection.embedder)))
-    if journal.count_unembedded():
+    if collection.journal.read(lambda journal: journal.count_unembedded()):
         collection.wake()
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Turns, and for each its own vector: shape ``(len(turns), dim)``."""
-
-    turns: list[NewTurn]
-    vectors: Vector
-
-    @classmethod
-    def of(cls, frame: pl.DataFrame, place: Place | None) -> _Rows:
-        columns = (frame[name].to_list() for name in ("text", "turn", "metadata"))
-        turns = [NewTurn(*row) for row in zip(row_ids(frame), *columns, strict=True)]
-        return cls(turns, vectors_of(frame, str(place.file) if place else ""))
-
-    @classmethod
-    def journaled(cls, turns: list[IndexedTurn]) -> _Rows:
-        vectors = np.array([turn.vector for turn in turns]) if turns else np.empty((0, 0))
-        return cls([turn.new for turn in turns], vectors)
-
-    def only(self, rows: list[int]) -> _Rows:
-        if len(rows) == len(self.turns):
-            return self  # the vectors of a large file are not copied
-        return _Rows([self.turns[row] for row in rows], self.vectors[rows])
-
-    def with_parts(self, parts: dict[str, list[Vector]]) -> list[list[Vector]] | Vector:
-        """Put the vectors of its parts behind each turn's own; as an array, shape ``(len(turns), 1, dim)``."""
-        if not parts:
-            return self.vectors[:, None]
-        size = self.vectors.shape[1]  # another program may have embedded the file again: the parts are the journal's
-        return [
-            [vector, *(part for part in parts.get(turn.turn_id, ()) if part.size == size)]
-            for turn, vector in zip(self.turns, self.vectors, strict=True)
-        ]
-
-
-def _take(collection: Collection, rows: _Rows, model: str | None, parts: dict[str, list[Vector]]) -> None:
+def _take(collection: Collection, rows: Rows, model: str | None, parts: dict[str, list[Vector]]) -> None:
     """Put rows in the store; those of another model are embedded again."""
     if not rows.turns:
         return
     if _is_of_another_model(collection.embedder, model, rows.vectors.shape[1]):
         collection.embed_again(rows.turns)
         return
-    collection.store._extend(
-        [turn.text for turn in rows.turns],
-        [turn.turn for turn in rows.turns],
-        [turn.metadata for turn in rows.turns],
-        rows.with_parts(parts),
-    )
+    rows.add_to(collection.store, parts)
 
 
 def _is_of_another_model(embedder: Embedder, model: str | None, dimensions: int) -> bool:

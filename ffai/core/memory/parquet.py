@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffai._atomic import replace_file
+from ffai.core.memory.elsewhere import with_polars
 from ffai.core.memory.identity import NewTurn, content_id
+from ffai.core.memory.rows import Rows
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.similarity import Vector
 from ffai.errors import DamagedFileError, SchemaVersionError, StoreError, StoreFileNotFoundError
@@ -70,8 +72,12 @@ def persist_store(store: TurnVectorStore, path: str | Path) -> None:
         ...     load_store(f"{folder}/turns.parquet").count()
         1
     """
-    frame = frame_of(*store._columns())
-    replace_file(Path(path), lambda beside: write_frame(frame, beside, FileFacts()))
+    with_polars(_persist, *store._columns(), Path(path))
+
+
+def _persist(texts: list[str], vectors: Vector, turns: list[str], metadata: list[str], path: Path) -> None:
+    frame = frame_of(texts, vectors, turns, metadata)
+    replace_file(path, lambda beside: write_frame(frame, beside, FileFacts()))
 
 
 def load_store(path: str | Path) -> TurnVectorStore:
@@ -83,10 +89,22 @@ def load_store(path: str | Path) -> TurnVectorStore:
         DamagedFileError: it is no such file, or is cut, or lacks columns (a ``ValueError``).
         OSError: it can't be opened.
     """
-    frame, _ = read_file(Path(path))
+    rows, _ = read_rows(Path(path))
     store = TurnVectorStore()
-    fill(store, frame, source=str(path))
+    rows.add_to(store)
     return store
+
+
+def read_rows(path: Path) -> tuple[Rows, FileFacts]:
+    """Read the turns of a memory file, and what it says of itself. Raises as :func:`load_store`."""
+    return with_polars(_read_rows, path)
+
+
+def _read_rows(path: Path) -> tuple[Rows, FileFacts]:
+    frame, facts = read_file(path)
+    columns = (frame[name].to_list() for name in ("text", "turn", "metadata"))
+    turns = [NewTurn(*row) for row in zip(row_ids(frame), *columns, strict=True)]
+    return Rows(turns, vectors_of(frame, str(path))), facts
 
 
 def read_file(path: Path) -> tuple[pl.DataFrame, FileFacts]:
@@ -110,6 +128,10 @@ def read_file(path: Path) -> tuple[pl.DataFrame, FileFacts]:
 
 def read_facts(path: Path) -> FileFacts:
     """Read what a memory file says of itself; nothing where there is no such file, or not one that can be read."""
+    return with_polars(_read_facts, path)
+
+
+def _read_facts(path: Path) -> FileFacts:
     import polars as pl
 
     try:
@@ -237,30 +259,3 @@ def row_ids(frame: pl.DataFrame) -> list[str]:
         copies[content_id(*content)] += 1
         noted[row] = content_id(*content, copies[content_id(*content)])
     return noted
-
-
-def fill(store: TurnVectorStore, frame: pl.DataFrame, source: str) -> None:
-    """Add a file's rows to a store."""
-    if not len(frame):
-        return
-    text, turn, metadata = (frame[name].to_list() for name in ("text", "turn", "metadata"))
-    store._extend(text, turn, metadata, vectors_of(frame, source)[:, None])
-
-
-def turns_of(store: TurnVectorStore) -> list[tuple[NewTurn, list[Vector]]]:
-    """Return the turns a store holds: each with its own vector and its parts'."""
-    texts, vectors, turns, metadata = store._columns()
-    if not texts:
-        return []
-    ids = row_ids(frame_of(texts, vectors, turns, metadata))
-    rows = zip(ids, texts, turns, metadata, strict=True)
-    return [(NewTurn(*row), group) for row, group in zip(rows, store._groups(), strict=True)]
-
-
-def free_id(turn: NewTurn, store: TurnVectorStore) -> str:
-    """Return the id a turn has beside those of a store: its own, else one that tells it from equal ones."""
-    if turn.turn_id != content_id(turn.text, json.loads(turn.turn), json.loads(turn.metadata)):
-        return turn.turn_id
-    rows = [(json.loads(other), json.loads(metadata)) for other, metadata in store._with_text(turn.text)]
-    copies = sum(content_id(turn.text, *row) == turn.turn_id for row in rows)
-    return content_id(turn.text, json.loads(turn.turn), json.loads(turn.metadata), copies + 1)

@@ -12,6 +12,8 @@ import filelock
 import numpy as np
 
 from ffai._atomic import remove_unfinished, replace_file
+from ffai._fork import has_lost_polars
+from ffai.core.memory.elsewhere import elsewhere
 from ffai.core.memory.journal import Journal
 from ffai.core.memory.journal_file import IndexedTurn
 from ffai.core.memory.parquet import FileFacts, frame_of, read_file, row_ids, write_frame
@@ -68,7 +70,7 @@ class Saver:
 
     def ask(self) -> bool:
         """Ask for the file to be written; tells whether there is something to write."""
-        self.asked = self._unsaved() > 0
+        self.asked = self._unsaved() > 0 and not has_lost_polars()
         return self.asked
 
     def save_if_due(self, *, drained: bool) -> None:
@@ -85,6 +87,8 @@ class Saver:
     def _is_due(self, drained: bool) -> bool:
         if not self._journal.healthy or not (unsaved := self._unsaved()):
             return False
+        if has_lost_polars() and unsaved < max(SMALL, self._rows // GROWTH):
+            return False  # a fresh interpreter for a few turns costs too much; another process writes them
         again, retry = self._journal.read(lambda journal: (journal.fact("embedding_again"), journal.next_retry()))
         if again and (retry is not None or not drained):
             return False  # the old file stays whole until all its turns have new vectors
@@ -101,7 +105,10 @@ class Saver:
         """Write the file; a failure is said once and tried again later."""
         try:
             with filelock.FileLock(self._place.lock, timeout=0):
-                self._merge(self._journal.active)
+                if has_lost_polars():
+                    self._holds, self._rows = elsewhere(_merge_opened, self._place)
+                else:
+                    self._merge(self._journal.active)
         except filelock.Timeout:
             return  # another process writes it
         except (OSError, StoreError) as error:
@@ -170,6 +177,19 @@ class Saver:
         except OSError as error:
             raise StoreError(f"The memory file is still there, it can't be removed: {error}") from error
         self._facts, self._rows = FileFacts(), 0
+
+
+def _merge_opened(place: Place) -> tuple[int, int]:
+    """Open the journal, then write what it and the file hold: the last change that the file now has, and its rows."""
+    journal = SteadyJournal(place.journal)
+    try:
+        if not journal.healthy:
+            raise StoreError(str(journal.problem))
+        saver = Saver(place, journal)
+        saver._merge(journal.active)
+        return saver._holds, saver._rows
+    finally:
+        journal.close()
 
 
 def _merged(old: pl.DataFrame | None, new: list[IndexedTurn], unembedded: set[str]) -> pl.DataFrame:

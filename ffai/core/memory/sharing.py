@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from ffai._fork import held_over_forks
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.place import Place
 
-_lock = threading.Lock()
+_lock = held_over_forks(threading.Lock())
 _open: dict[Place, tuple[Collection, int]] = {}
 
 

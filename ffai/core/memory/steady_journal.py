@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from ffai._fork import held_over_forks, renew_after_fork
 from ffai.core.memory.journal import Journal
 from ffai.core.memory.journal_file import IN_MEMORY, WAIT_TO_OPEN, Durability
 from ffai.core.memory.place import move_aside
@@ -35,7 +36,8 @@ class SteadyJournal:
 
     def __init__(self, path: Path | None, durability: Durability = "process") -> None:
         self._path, self._durability = path, durability
-        self._switching = threading.RLock()  # between a write and the switch from one journal to the other
+        # between a write and the switch from one journal to the other
+        self._switching = held_over_forks(threading.RLock())
         self._spare: Journal | None = None
         self._file: Journal | None = None
         self.problem: str | None = None
@@ -43,6 +45,7 @@ class SteadyJournal:
         self.notes: list[str] = []
         """What was damaged, and where it is now."""
         self._tried_at = 0.0
+        renew_after_fork(self)
         if path is None:
             self.active = Journal(IN_MEMORY)
             return
@@ -92,6 +95,11 @@ class SteadyJournal:
             (self._spare or self._fall_back(error)).take_over(found)
             return None
         return journal
+
+    def renew_after_fork(self) -> None:
+        """Leave what is not durable yet to the parent: else it would be written twice."""
+        if self._spare is not None:
+            self._spare.clear()
 
     @property
     def healthy(self) -> bool:

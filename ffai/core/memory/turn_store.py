@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffai._fork import held_over_forks
 from ffai.core.arguments import check_number, check_whole
 from ffai.core.memory.hit import Entry, TurnHit
 from ffai.core.memory.identity import checked
@@ -77,7 +78,7 @@ class TurnVectorStore:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = held_over_forks(threading.Lock())
         self._table = _Table()
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from types import TracebackType
 
+from ffai._fork import renew_after_fork
+
 LONGEST_PAUSE = 1.0
 """Seconds that background work waits at the most, so that a stream of queries can't stop it."""
 
@@ -20,6 +22,11 @@ class Turnstile:
     """
 
     def __init__(self) -> None:
+        self.renew_after_fork()
+        renew_after_fork(self)
+
+    def renew_after_fork(self) -> None:
+        """Let out those who were inside: they are threads of the parent."""
         self._changed = threading.Condition()
         self._inside = 0
 

@@ -8,6 +8,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from ffai._fork import renew_after_fork
+
 logger = logging.getLogger(__name__)
 
 QUIET = 0.02
@@ -31,14 +33,19 @@ class Worker:
     def __init__(self, work: Callable[[], float | None], name: str) -> None:
         self._work, self._name = work, name
         self._last: Callable[[], None] | None = None
+        self._stopped = False
+        self.renew_after_fork()
+        renew_after_fork(self)
+        self._poked_at = 0.0
+        self._told = ""
+
+    def renew_after_fork(self) -> None:
+        """Begin without a thread."""
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._hurry = threading.Event()
         self._in_a_hurry = 0
-        self._stopped = False
-        self._poked_at = 0.0
-        self._told = ""
 
     @property
     def running(self) -> bool:
