@@ -322,11 +322,17 @@ class Collection:
             pending=counts.pending,
             failed=failed,
             not_durable=self.journal.not_durable,
-            problem=self.journal.problem or (self.saver.problem if self.saver else None),
+            problem=self._problem(),
             files=self.place.files() if self.place else {},
             notes=(*self.notes, *self.journal.notes),
             closed=self.closed,
         )
+
+    def _problem(self) -> str | None:
+        """Tell why turns are not durable, not in the file, or not embedded just now."""
+        saving = self.saver.problem if self.saver else None
+        absent = self.embedder.reason if isinstance(self.embedder, AbsentEmbedder) else None
+        return self.journal.problem or saving or absent
 
     def _size(self) -> int | None:
         """Tell how many numbers a vector has: as those that are stored, else as the embedder says."""
