@@ -137,7 +137,7 @@ def test_near_ties_below_single_precision_are_told_apart_among_thousands() -> No
     aside = random.normal(size=384)
     aside -= (aside @ query) * query
     aside /= np.linalg.norm(aside)
-    order = random.permutation(9000)  # more than two blocks of rows
+    order = random.permutation(4500)  # more than a block of rows
     store = TurnVectorStore()
     for place in order:
         store.add(str(place), query + aside * (1 + int(place)) * 1e-6, {})

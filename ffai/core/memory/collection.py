@@ -63,6 +63,8 @@ class Collection:
         self.notes: list[str] = []
         self.when_healed: Callable[[], None] | None = None
         """What is to be done as soon as the journal file can be opened, where it can't yet."""
+        self.model_is_unknown = False
+        """Whether nothing tells yet if the stored vectors are of this embedder's size."""
         self.queries = Turnstile()
         self.closed = False
         self.journal = SteadyJournal(place.journal if place else None, durability)
@@ -101,6 +103,7 @@ class Collection:
         with self._changing:
             if embedder is not self.embedder:
                 return None
+            self.compare_size(vectors[0].size)
             for vector in vectors:
                 as_vector(vector, self.store.dimensions)
             if self.place is not None:
@@ -119,6 +122,22 @@ class Collection:
         """Let turns wait for vectors of the present model. The file keeps the old ones until all are there."""
         self.journal.write(lambda journal: journal.embed_again(turns))
         self._worker.poke()
+
+    def compare_size(self, size: int) -> None:
+        """Embed all turns again where the first vector shows that a model without a name was another one."""
+        if not self.model_is_unknown:  # a search waits for no lock
+            return
+        with self._changing:
+            was_unknown, self.model_is_unknown = self.model_is_unknown, False
+            stored = self.store.dimensions
+            if not was_unknown or stored in (None, size):
+                return
+            logger.warning(
+                "The stored vectors have %d numbers, those of %r have %d; the turns are embedded again.",
+                stored, embedder_name(self.embedder), size,
+            )  # fmt: skip
+            self.embed_again([turn for turn, _ in turns_of(self.store)])
+            self.store.clear()
 
     def adopt(self, store: TurnVectorStore) -> None:
         """Search in another store from now on. Where turns are persisted, both stores' turns are joined in it."""
@@ -336,7 +355,8 @@ class Collection:
 
     def _size(self) -> int | None:
         """Tell how many numbers a vector has: as those that are stored, else as the embedder says."""
-        size = self.store.dimensions or getattr(self.embedder, "dimensions", None)
+        size = None if self.model_is_unknown else self.store.dimensions
+        size = size or getattr(self.embedder, "dimensions", None)
         return size if isinstance(size, int) else None
 
     # The worker's side
@@ -377,6 +397,7 @@ class Collection:
             with self._changing:
                 if not self._wants(embedder, epoch):
                     return False
+                self.compare_size(vectors[start][0].size)
                 turns = [(arrival.new, of_turn) for arrival, of_turn in zip(batch[some], vectors[some], strict=True)]
                 self._take(turns, batch[some])
         self._tell()

@@ -140,7 +140,10 @@ class Journal:
                 db.execute("DELETE FROM parts WHERE turn_id = ?", (turn.turn_id,))
                 parts = [(turn.turn_id, part, vector.tobytes()) for part, vector in enumerate(vectors[1:])]
                 db.executemany("INSERT INTO parts VALUES (?, ?, ?)", parts)
-            db.executemany(f"DELETE FROM arrivals WHERE {_SAME}", [_key(arrival) for arrival in arrived])
+            waiting = db.executemany(f"DELETE FROM arrivals WHERE {_SAME}", [_key(arrival) for arrival in arrived])
+            if waiting.rowcount < len(arrived):  # they wait under other numbers where the journal had to begin again
+                ids = [(arrival.new.turn_id,) for arrival in arrived]
+                db.executemany("DELETE FROM arrivals WHERE turn_id = ?", ids)
             if model is not None:
                 db.execute("INSERT OR REPLACE INTO facts VALUES ('model', ?)", (model,))
 

@@ -210,6 +210,8 @@ class Memory:
         self, embedder: Embedder, vector: Vector, top_k: int, threshold: float | None, distinct: bool
     ) -> list[TurnHit] | None:
         """Search with a query's vector; ``None`` where its embedder is no longer the one in use."""
+        if self._collection.is_current(embedder):
+            self._collection.compare_size(vector.size)
         try:
             search = partial(search_distinct, self.store) if distinct else self.store.search
             hits = search(vector, top_k, threshold)

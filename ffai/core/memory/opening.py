@@ -149,6 +149,8 @@ def _take(collection: Collection, rows: Rows, model: str | None, parts: dict[str
     if _is_of_another_model(collection.embedder, model, rows.vectors.shape[1]):
         collection.embed_again(rows.turns)
         return
+    if model is None:
+        collection.model_is_unknown = True
     rows.add_to(collection.store, parts)
 
 

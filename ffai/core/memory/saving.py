@@ -45,7 +45,7 @@ class Saver:
 
     def __init__(self, place: Place, journal: SteadyJournal) -> None:
         self._place, self._journal = place, journal
-        self._holds = 0
+        self._facts = FileFacts()
         self._rows = 0
         self._not_before = 0.0
         self.asked = False
@@ -56,7 +56,7 @@ class Saver:
     def found(self, rows: int, facts: FileFacts) -> None:
         """Tell what the file holds, as it was read."""
         self._rows = rows
-        self._holds = facts.change_in(self._journal.active.journal_id)
+        self._facts = facts
 
     @property
     def next_try(self) -> float | None:
@@ -97,7 +97,9 @@ class Saver:
         return self.asked or self._rows < SMALL or unsaved * GROWTH >= self._rows
 
     def _unsaved(self) -> int:
-        return self._journal.read(lambda journal: journal.count_indexed_since(self._holds))
+        return self._journal.read(
+            lambda journal: journal.count_indexed_since(self._facts.change_in(journal.journal_id))
+        )
 
     def save(self) -> None:
         """Write the file; a failure is said once and tried again later."""
@@ -131,7 +133,7 @@ class Saver:
         change = max([before, *(turn.change for turn in new)])
         told = FileFacts(journal.journal_id, change, model)
         replace_file(self._place.file, lambda beside: write_frame(frame, beside, told), backup=self._place.backup)
-        self._holds, self._rows = change, len(frame)
+        self._facts, self._rows = told, len(frame)
         try:
             journal.settle(saved_to=before)
         except JournalError:
@@ -174,7 +176,20 @@ class Saver:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"The memory file is still there, it can't be removed: {error}") from error
-        self._holds = self._rows = 0
+        self._facts, self._rows = FileFacts(), 0
+
+
+def _merge_opened(place: Place) -> tuple[int, int]:
+    """Open the journal, then write what it and the file hold: the last change that the file now has, and its rows."""
+    journal = SteadyJournal(place.journal)
+    try:
+        if not journal.healthy:
+            raise StoreError(str(journal.problem))
+        saver = Saver(place, journal)
+        saver._merge(journal.active)
+        return saver._holds, saver._rows
+    finally:
+        journal.close()
 
 
 def _merge_opened(place: Place) -> tuple[int, int]:

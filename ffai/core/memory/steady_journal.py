@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from ffai._fork import held_over_forks, renew_after_fork
 from ffai.core.memory.journal import Journal
-from ffai.core.memory.journal_file import IN_MEMORY, WAIT_TO_OPEN, Contents, Durability
+from ffai.core.memory.journal_file import IN_MEMORY, WAIT_TO_OPEN, Durability
 from ffai.core.memory.place import move_aside
 from ffai.core.memory.salvage import salvage
 from ffai.errors import DamagedFileError, JournalError
@@ -50,19 +50,33 @@ class SteadyJournal:
             self.active = Journal(IN_MEMORY)
             return
         try:
-            self.active = self._file = self._open(path, WAIT_TO_OPEN)
+            self._file = self._open(path, WAIT_TO_OPEN)
         except JournalError as error:
             self._fall_back(error)
+        self.active = self._in_use()
 
-    def _open(self, path: Path, wait: float) -> Journal:
-        """Open the file; raises ``JournalError`` where that can't be done just now."""
+    def _in_use(self) -> Journal:
+        journal = self._spare or self._file
+        assert journal is not None  # noqa: S101 - one of the two is there from the start
+        return journal
+
+    def _open(self, path: Path, wait: float) -> Journal | None:
+        """Open the file; ``None`` where the spare has to do.
+
+        Raises:
+            JournalError: that can't be done just now.
+        """
         try:
             return Journal(path, durability=self._durability, wait=wait)
-        except DamagedFileError as error:
-            return self._begin_again(path, error)
+        except DamagedFileError as damage:
+            return self._begin_again(path, damage)
 
-    def _begin_again(self, path: Path, damage: DamagedFileError) -> Journal:
-        """Move a damaged file aside and make a new one that holds what can be read of it."""
+    def _begin_again(self, path: Path, damage: DamagedFileError) -> Journal | None:
+        """Move a damaged file aside and make a new one, or a spare, that holds what can be read of it.
+
+        Raises:
+            JournalError: it can't be moved aside.
+        """
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -73,8 +87,13 @@ class SteadyJournal:
         note = f"{damage} It was moved to {aside.name!r}; what can be read of it is kept."
         logger.error("%s", note)
         self.notes.append(note)
-        journal = Journal(path, durability=self._durability)
-        journal.take_over(salvage(aside))
+        found = salvage(aside)
+        try:
+            journal = Journal(path, durability=self._durability)
+            journal.take_over(found)
+        except (JournalError, DamagedFileError) as error:
+            (self._spare or self._fall_back(error)).take_over(found)
+            return None
         return journal
 
     def renew_after_fork(self) -> None:
@@ -127,15 +146,17 @@ class SteadyJournal:
     def _recover(self, path: Path, error: Exception) -> Journal:
         if isinstance(error, DamagedFileError):
             try:
-                self.active = self._file = self._begin_again(path, error)
-                return self.active
-            except (JournalError, DamagedFileError) as again:
-                error = again
-        return self._fall_back(error)
+                self._file = self._begin_again(path, error)
+            except JournalError as again:
+                self._fall_back(again)
+        else:
+            self._fall_back(error)
+        self.active = self._in_use()
+        return self.active
 
     def _fall_back(self, error: Exception) -> Journal:
         logger.warning("%s New turns are kept in memory and written as soon as that works.", error)
-        self.active = self._spare = Journal(IN_MEMORY)
+        self._spare = Journal(IN_MEMORY)
         self.problem, self._tried_at = str(error), time.monotonic()
         return self._spare
 
@@ -155,25 +176,29 @@ class SteadyJournal:
                 return False
             self._tried_at = time.monotonic()
             try:
-                self.active = self._file = self._filled(self._spare.contents())
+                self._fill()
             except (JournalError, DamagedFileError) as error:
                 self.problem = str(error)
                 return False
             logger.warning("The journal %r can be written again; nothing was lost.", str(self._path))
             self._spare.close()
             self._spare, self.problem = None, None
+            self.active = self._in_use()
             return True
 
-    def _filled(self, contents: Contents) -> Journal:
+    def _fill(self) -> None:
         """Give the file what the spare holds."""
-        assert self._path is not None  # noqa: S101 - without a file there is no spare
-        journal = self._file or self._open(self._path, wait=0.0)
+        assert self._path is not None and self._spare is not None  # noqa: S101, PT018 - else there is nothing to heal
+        self._file = self._file or self._open(self._path, wait=0.0)
         try:
-            journal.take_over(contents)
+            if self._file is not None:
+                self._file.take_over(self._spare.contents())
         except DamagedFileError as damage:
-            journal = self._begin_again(self._path, damage)
-            journal.take_over(contents)
-        return journal
+            self._file = self._begin_again(self._path, damage)
+            if self._file is not None:
+                self._file.take_over(self._spare.contents())
+        if self._file is None:
+            raise JournalError(f"The journal {str(self._path)!r} can't be made again.")
 
     def close(self) -> None:
         """Close the files. What could not be written is said, with how many turns it is."""

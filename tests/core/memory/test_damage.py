@@ -13,6 +13,7 @@ import pytest
 from ffai.core.memory import FlushResult, Memory, load_store
 from ffai.testing import FakeEmbedder
 from tests.core.memory.conftest import Logged, Opener
+from tests.doubles.embedders import WatchedEmbedder
 
 FILE, BACKUP, JOURNAL = "ffai_turns.parquet", "ffai_turns.bak", "ffai_turns.sqlite3"
 ASIDE = re.compile(r"ffai_turns\.(parquet|bak|sqlite3)\.damaged-\d{8}T\d{6}(-\d+)?(-wal|-shm)?")
@@ -306,6 +307,36 @@ def test_damage_again_and_again_gets_names_of_its_own(opened: Opener, tmp_path: 
         opened(tmp_path).close()
     assert len(aside(tmp_path)) == 4
     assert {(tmp_path / name).read_bytes() for name in aside(tmp_path)} == {f"garbage {n}".encode() for n in range(4)}
+
+
+@pytest.mark.parametrize("handing", ["in hand", "waiting"])
+def test_a_journal_that_is_damaged_during_the_run_is_made_again(
+    opened: Opener, tmp_path: Path, logged: Logged, handing: str
+) -> None:
+    embedder = WatchedEmbedder()
+    memory = opened(tmp_path, embedder)
+    memory.remember("before", "x")
+    memory.flush()
+    embedder.entered.clear()
+    with embedder.held():
+        for number in range(5):
+            memory.remember(f"at the time {number}", "x")
+        if handing == "in hand":
+            assert embedder.entered.wait(10)
+        for path in tmp_path.glob(f"{JOURNAL}*"):
+            path.write_bytes(b"\xa5" * path.stat().st_size)
+        memory.remember("after", "x")
+    memory.flush()
+    found = texts(memory)
+    assert len(found) == len(set(found))
+    assert {"before\nx", "after\nx"} <= set(found)
+    assert len(logged()) == len(memory.status().notes) == len(aside(tmp_path)) == 1
+    assert memory.status().problem is None
+    memory.remember("later", "x")
+    memory.flush()
+    assert len(load_store(tmp_path / FILE).search([1.0] * 64, top_k=100)) == len(found) + 1
+    memory.close()
+    goes_on(opened, tmp_path, sorted([*found, "later\nx"]))
 
 
 # What is left behind

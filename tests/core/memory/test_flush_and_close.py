@@ -181,7 +181,7 @@ def test_closing_again_does_nothing_and_says_the_same(opened: Opener, place: Pat
 
 
 def test_many_may_close_at_once(opened: Opener, tmp_path: Path) -> None:
-    for number in range(10):
+    for number in range(4):
         unused = opened(tmp_path / f"unused {number}")
         assert in_threads(4, unused.close) == [FlushResult(0, 0, 0)] * 4
     memory = opened(tmp_path / "used", FakeEmbedder(delay=0.05))
@@ -254,7 +254,7 @@ def test_one_who_flushes_is_not_hurt_by_one_who_closes(opened: Opener, place: Pa
 
 
 def test_looking_while_another_closes_never_fails(opened: Opener, tmp_path: Path) -> None:
-    for number in range(10):
+    for number in range(4):
         memory = opened(tmp_path / str(number))
         memory.remember("a", "b")
         memory.flush()

@@ -288,6 +288,59 @@ def test_a_file_that_names_no_model_is_told_by_the_size_of_its_vectors(opened: O
     assert another.store.dimensions == 8
 
 
+class Unsized(FakeEmbedder):
+    """Does not say how many numbers its vectors have."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
+        del self.dimensions
+
+    def _vector(self, words: Any) -> Any:
+        return FakeEmbedder(self.size)._vector(words)
+
+
+@pytest.mark.parametrize("first", ["a turn", "a turn at once", "a query", "an async query"])
+async def test_a_file_that_names_no_model_is_told_by_the_first_vector_that_comes(
+    opened: Opener, tmp_path: Path, first: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = TurnVectorStore()
+    for number in range(3):
+        store.add(f"turn {number}", [float(number), 1.0], {"n": number})
+    persist_store(store, tmp_path / "ffai_turns.parquet")
+    memory = opened(tmp_path, Unsized(8))
+    assert memory.count() == 3
+    if first == "a turn":
+        memory.remember("turn 3", "x")
+    elif first == "a turn at once":
+        memory.index_turn_text("turn 3", {})
+    elif first == "a query":
+        memory.search("turn")
+    else:
+        await memory.asearch("turn")
+    added = int(first.startswith("a turn"))
+    assert memory.flush() == FlushResult(3 + added, 0, 0)
+    assert [text for text in warnings(caplog) if "2 numbers" in text and "have 8" in text] != []
+    assert {len(entry.embedding) for entry in memory.store.iter_entries()} == {8}
+    assert memory.search("turn 2", top_k=1)[0].text == "turn 2"
+    memory.close()
+    again = opened(tmp_path, asked := Unsized(8))
+    assert (again.flush(), asked.calls) == (FlushResult(3 + added, 0, 0), [])
+
+
+def test_a_wrong_vector_of_a_model_that_is_known_changes_nothing(opened: Opener, tmp_path: Path) -> None:
+    memory = opened(tmp_path, Unsized(8))
+    memory.remember("a", "b")
+    memory.close()
+    again = opened(tmp_path, Unsized(16))
+    again.remember("c", "d")
+    assert again.flush() == FlushResult(1, 0, 1)
+    assert "16 dimensions" in again.status().failed[0].reason
+    with pytest.raises(BadVectorError):
+        again.search("a")
+    assert [entry.text for entry in again.store.iter_entries()] == ["a\nb"]
+
+
 def test_the_old_file_stays_whole_until_every_turn_has_its_new_vector(opened: Opener, tmp_path: Path) -> None:
     filled(opened(tmp_path)).close()
     whole = (tmp_path / "ffai_turns.parquet").read_bytes()
