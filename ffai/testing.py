@@ -48,6 +48,9 @@ class FakeEmbedder:
         True
     """
 
+    concurrent = True
+    """Any number of threads may call it at once."""
+
     def __init__(
         self,
         dimensions: int = 64,

@@ -54,6 +54,9 @@ class Embeddings:
         ('local', True, None)
     """
 
+    concurrent = True
+    """Any number of threads may call it at once."""
+
     def __init__(
         self,
         model: str = "mistral/mistral-embed",

@@ -171,7 +171,7 @@ def test_a_child_reads_and_writes_stores(opened: Opener, tmp_path: Path) -> None
     assert load_store(path).count() == 1
 
 
-class Strict(logging.Handler):
+class Listener(logging.Handler):
     """Keeps warnings and errors."""
 
     def __init__(self) -> None:
@@ -183,10 +183,10 @@ class Strict(logging.Handler):
 
 
 def _ask_much(memory: Memory) -> None:
-    logging.getLogger("ffai").addHandler(strict := Strict())
+    logging.getLogger("ffai").addHandler(listener := Listener())
     ask(memory, *(f"child {number}" for number in range(1100)))
     assert memory.close(timeout=LONGEST).pending == 0
-    assert strict.said == []
+    assert listener.said == []
 
 
 def test_a_child_that_says_much_writes_the_file(opened: Opener, tmp_path: Path) -> None:
