@@ -106,7 +106,7 @@ class Saver:
         try:
             with filelock.FileLock(self._place.lock, timeout=0):
                 if has_lost_polars():
-                    self._holds, self._rows = elsewhere(_merge_opened, self._place)
+                    self._facts, self._rows = elsewhere(_merge_opened, self._place)
                 else:
                     self._merge(self._journal.active)
         except filelock.Timeout:
@@ -179,15 +179,15 @@ class Saver:
         self._facts, self._rows = FileFacts(), 0
 
 
-def _merge_opened(place: Place) -> tuple[int, int]:
-    """Open the journal, then write what it and the file hold: the last change that the file now has, and its rows."""
+def _merge_opened(place: Place) -> tuple[FileFacts, int]:
+    """Open the journal, then write what it and the file hold: what the file then says of itself, and its rows."""
     journal = SteadyJournal(place.journal)
     try:
         if not journal.healthy:
             raise StoreError(str(journal.problem))
         saver = Saver(place, journal)
         saver._merge(journal.active)
-        return saver._holds, saver._rows
+        return saver._facts, saver._rows
     finally:
         journal.close()
 
