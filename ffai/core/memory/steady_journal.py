@@ -44,7 +44,7 @@ class SteadyJournal:
         """Why turns are not durable just now; ``None`` while they are."""
         self.notes: list[str] = []
         """What was damaged, and where it is now."""
-        self._tried_at = 0.0
+        self._tried_at, self._lost = 0.0, 0
         renew_after_fork(self)
         if path is None:
             self.active = Journal(IN_MEMORY)
@@ -109,7 +109,7 @@ class SteadyJournal:
     @property
     def not_durable(self) -> int:
         """How many turns the end of the process would lose."""
-        return self._spare.count() if self._spare else 0
+        return self._spare.count() if self._spare else self._lost
 
     def write(self, change: Callable[[Journal], T]) -> T:
         """Make a change, in the file or, where that fails, in the spare.
@@ -204,8 +204,10 @@ class SteadyJournal:
         """Close the files. What could not be written is said, with how many turns it is."""
         with self._switching:
             if not self.heal(now=True):
-                logger.error("%d turns are lost: %s", self.not_durable, self.problem)
-            self.active.close()
-            if self._file is not None and self._file is not self.active:
-                self._file.close()
+                self._lost = self.not_durable
+                logger.error("%d turns are lost: %s", self._lost, self.problem)
+            for journal in (self.active, self._spare, self._file):
+                if journal is not None:
+                    journal.close()  # closing one a second time does nothing
+            self._spare = self._file = None
             self.active = Journal(IN_MEMORY)  # one who still looks finds nothing

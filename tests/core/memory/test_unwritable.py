@@ -231,6 +231,9 @@ def test_what_can_never_be_written_is_said_at_the_end(opened: Opener, tmp_path: 
     errors = logged(logging.ERROR)
     assert len(errors) == 1
     assert "2 turns are lost" in errors[0]
+    assert (memory.status().not_durable, memory.status().closed) == (2, True)
+    assert memory.status().problem
+    assert memory.close() == FlushResult(2, 0, 0)
 
 
 def test_two_in_a_folder_that_can_not_be_made_share_all_the_same(opened: Opener, tmp_path: Path) -> None:
