@@ -47,7 +47,7 @@ class FFAI:
         ArgumentTypeError: ``client`` has no ``generate_response``, or ``memory`` is not a memory.
         ConfigError: a setting is unknown or has a wrong type; names file and key.
 
-    Example:
+    Examples:
         >>> from ffai import Memory
         >>> from ffai.testing import FakeClient, FakeEmbedder
         >>> with FFAI(FakeClient(["Under the mat."]), memory=Memory(FakeEmbedder())) as ffai:

@@ -36,7 +36,7 @@ class AbsentEmbedder:
         model: the model the turns wait for.
         reason: why it can't be used, and what to do.
 
-    Example:
+    Examples:
         >>> AbsentEmbedder("local/all-MiniLM-L6-v2", "fastembed is not installed.").embed(["a"])
         Traceback (most recent call last):
         ...

@@ -65,7 +65,7 @@ def resolve_embedder(
         environ: where keys are looked up; a blank one does not count.
         remembered: the model that made the stored vectors.
 
-    Example:
+    Examples:
         >>> resolve_embedder("mistral/mistral-embed", allow_api=False).reason
         'mistral/mistral-embed: memory.allow_api is false'
     """

@@ -44,7 +44,7 @@ _taking = _TurnTaking()
 def taking_turns(embedder: object) -> AbstractContextManager[Any]:
     """Let one thread at a time enter an embedder: most models break when two do. One that says so is left alone.
 
-    Example:
+    Examples:
         >>> class Embedder:
         ...     def embed(self, texts): return [[1.0] for _ in texts]
         >>> with taking_turns(Embedder()):

@@ -56,7 +56,7 @@ class HistoryRecorder:
         memory: what remembers the successes; ``None`` remembers nothing.
         max_turns: calls kept, each with its question and answer; the oldest goes first. ``None`` keeps all.
 
-    Example:
+    Examples:
         >>> recorder = HistoryRecorder()
         >>> call = recorder.record("Capital of France?", "Paris", "some-model", prompt_name="capital")
         >>> recorder.latest_response("capital"), len(recorder.raw), len(recorder.permanent)
