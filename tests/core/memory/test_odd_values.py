@@ -99,7 +99,7 @@ def test_values_of_other_kinds_are_kept_as_plain_ones(opened: Opener, tmp_path: 
         np.complex64(1),
         ...,
     ],
-    ids=lambda value: repr(value)[:30],
+    ids=lambda value: type(value).__name__,
 )
 def test_values_that_have_no_plain_form_are_refused_by_name(opened: Opener, tmp_path: Path, value: Any) -> None:
     memory = opened(tmp_path)
