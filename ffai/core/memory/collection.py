@@ -297,7 +297,8 @@ class Collection:
         if self.closed:
             return self._last_look
         unembedded, failed = self.journal.read(lambda journal: (journal.count_unembedded(), journal.failed()))
-        return FlushResult(self.store.count(), unembedded - len(failed), len(failed)), tuple(failed)
+        pending = unembedded - len(failed) + self.journal.left_waiting
+        return FlushResult(self.store.count(), pending, len(failed)), tuple(failed)
 
     def close(self, timeout: float | None) -> FlushResult:
         """Flush within the time, then end the worker; what is not embedded stays in the journal."""

@@ -42,6 +42,8 @@ class SteadyJournal:
         self._file: Journal | None = None
         self.problem: str | None = None
         """Why turns are not durable just now; ``None`` while they are."""
+        self.left_waiting = 0
+        """Turns without a vector that are in the file while it can't be written: they wait until it can."""
         self.notes: list[str] = []
         """What was damaged, and where it is now."""
         self._tried_at, self._lost = 0.0, 0
@@ -158,7 +160,14 @@ class SteadyJournal:
         logger.warning("%s New turns are kept in memory and written as soon as that works.", error)
         self._spare = Journal(IN_MEMORY)
         self.problem, self._tried_at = str(error), time.monotonic()
+        self.left_waiting = self._count_waiting()
         return self._spare
+
+    def _count_waiting(self) -> int:
+        try:
+            return self._file.count_unembedded() if self._file else 0
+        except (JournalError, DamagedFileError):
+            return 0  # nobody knows
 
     def heal(self, *, now: bool = False) -> bool:
         """Try to write what the spare holds into the file.
@@ -182,7 +191,7 @@ class SteadyJournal:
                 return False
             logger.warning("The journal %r can be written again; nothing was lost.", str(self._path))
             self._spare.close()
-            self._spare, self.problem = None, None
+            self._spare, self.problem, self.left_waiting = None, None, 0
             self.active = self._in_use()
             return True
 

@@ -79,6 +79,21 @@ def test_a_turn_is_accepted_while_the_journal_is_locked_and_is_durable_later(
     assert set(ids) <= {hit.turn_id for hit in again.search("x", top_k=10)}
 
 
+def test_turns_that_wait_in_a_journal_that_is_locked_count_as_pending(opened: Opener, tmp_path: Path) -> None:
+    embedder = WatchedEmbedder()
+    memory = opened(tmp_path, embedder)
+    with embedder.held():
+        for number in range(3):
+            memory.remember(f"before {number}", "x")
+        assert embedder.entered.wait(10)
+        with locked(tmp_path):
+            memory.remember("locked", "x")
+            assert memory.status().pending == 4
+            assert memory.flush(0.1) == FlushResult(0, 4, 0)
+    until_durable(memory)
+    assert memory.flush() == FlushResult(4, 0, 0)
+
+
 def test_a_batch_that_comes_back_to_a_locked_journal_costs_no_other_turn(opened: Opener, tmp_path: Path) -> None:
     embedder = WatchedEmbedder()
     memory = opened(tmp_path, embedder)
