@@ -34,8 +34,9 @@ async def test_the_async_way_out_waits_for_the_last_turns_as_the_sync_one_does(t
 
 
 def run(program: str, folder: Path) -> None:
+    watched = "import faulthandler; faulthandler.dump_traceback_later(50, exit=True)" + program
     done = subprocess.run(
-        [sys.executable, "-c", program, str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", watched, str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -59,7 +59,8 @@ def test_a_time_is_the_same_instant_wherever_the_clock_hangs(tmp_path: Path, mon
 
 
 BARE = """
-import os
+import faulthandler, os
+faulthandler.dump_traceback_later(50, exit=True)
 from ffai import FFAI, Memory
 from ffai.testing import FakeClient, FakeEmbedder
 from ffai.core.embeddings import resolve_embedder
