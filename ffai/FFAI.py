@@ -47,7 +47,7 @@ class FFAI:
         ArgumentTypeError: ``client`` has no ``generate_response``, or ``memory`` is not a memory.
         ConfigError: a setting is unknown or has a wrong type; names file and key.
 
-    Example:
+    Examples:
         >>> from ffai import Memory
         >>> from ffai.testing import FakeClient, FakeEmbedder
         >>> with FFAI(FakeClient(["Under the mat."]), memory=Memory(FakeEmbedder())) as ffai:
@@ -246,6 +246,7 @@ def _made(settings: MemorySettings) -> Memory | None:
     """Make the memory that the settings ask for; ``None`` where it is off, or nothing can embed."""
     if not settings.enabled:
         return None
+    from ffai.core.embeddings.protocol import AbsentEmbedder
     from ffai.core.embeddings.resolve import resolve_embedder
     from ffai.core.memory.memory import Memory
     from ffai.core.memory.opening import remembered_model
@@ -253,10 +254,14 @@ def _made(settings: MemorySettings) -> Memory | None:
 
     place = Place.at(settings.persist_dir, settings.collection_name)
     remembered = remembered_model(place) if settings.persist else None
-    resolution = resolve_embedder(settings.embedding_model, allow_api=settings.allow_api, prefer=remembered)
-    if resolution.embedder is None:
+    named = (settings.embedding_model or "").strip()
+    resolution = resolve_embedder(named, allow_api=settings.allow_api, remembered=remembered)
+    if resolution.embedder is not None:
+        memory = Memory(resolution.embedder)
+    elif remembered is not None and not named:
+        memory = Memory(AbsentEmbedder(remembered, f"The embedding model can't be used: {resolution.reason}"))
+    else:
         return None
-    memory = Memory(resolution.embedder)
     if settings.persist:
         _persist(memory, settings)
     return memory

@@ -53,7 +53,7 @@ _without_threads: set[str] = set()
 def held_over_forks(lock: L) -> L:
     """Let no thread hold a lock while this process forks, as long as the lock lives.
 
-    Example:
+    Examples:
         >>> lock = held_over_forks(threading.Lock())
         >>> with lock:
         ...     pass
@@ -66,7 +66,7 @@ def held_over_forks(lock: L) -> L:
 def renew_after_fork(owner: Renewable) -> None:
     """Call ``owner.renew_after_fork()`` in every child that this process forks, as long as the owner lives.
 
-    Example:
+    Examples:
         >>> class Owner:
         ...     def renew_after_fork(self) -> None: ...
         >>> owner = Owner()
@@ -79,7 +79,7 @@ def renew_after_fork(owner: Renewable) -> None:
 def has_lost_polars() -> bool:
     """Tell whether this process was forked from one that had loaded polars: it would wait here for its threads.
 
-    Example:
+    Examples:
         >>> has_lost_polars()
         False
     """

@@ -31,7 +31,7 @@ def load_litellm() -> ModuleType:
 
     The first call takes seconds, so it belongs where a model is called, never at import.
 
-    Example:
+    Examples:
         >>> load_litellm() is load_litellm()  # doctest: +SKIP
         True
     """

@@ -6,7 +6,7 @@ from __future__ import annotations
 def clean_text(text: str) -> str:
     r"""Replace what UTF-8 can't hold: a pair of surrogates becomes its character, a single one ``U+FFFD``.
 
-    Example:
+    Examples:
         >>> clean_text("caf\u00e9 \ud83d")
         'café \ufffd'
     """

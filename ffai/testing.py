@@ -41,12 +41,15 @@ class FakeEmbedder:
         calls: the lists of texts it was given, in order.
         gate: an event each call waits for; set at the start.
 
-    Example:
+    Examples:
         >>> embedder = FakeEmbedder()
         >>> a, b, c = embedder.embed(["red house", "the house is red", "blue boat"])
         >>> bool(a @ b > a @ c)
         True
     """
+
+    concurrent = True
+    """Any number of threads may call it at once."""
 
     def __init__(
         self,
@@ -118,7 +121,7 @@ class FakeClient:
     Attributes:
         calls: the prompts it was given and their options, in order, also those of calls that failed.
 
-    Example:
+    Examples:
         >>> client = FakeClient(["Under the mat.", TimeoutError("too slow")])
         >>> client.generate_response("Where is the key?")
         'Under the mat.'
@@ -251,7 +254,7 @@ class FakeClient:
 class AsyncFakeClient:
     """A `FakeClient` that only answers asynchronously: its ``generate_response`` is a coroutine.
 
-    Example:
+    Examples:
         >>> asyncio.run(AsyncFakeClient(["Under the mat."]).generate_response("Where is the key?"))
         'Under the mat.'
     """

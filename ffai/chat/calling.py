@@ -24,7 +24,7 @@ def check_client(client: object) -> None:
     Raises:
         ArgumentTypeError: it has no ``generate_response``.
 
-    Example:
+    Examples:
         >>> check_client("gpt-4o")
         Traceback (most recent call last):
         ffai.errors.ArgumentTypeError: `client` must have a generate_response(prompt, **kwargs) method; str has none.
@@ -38,7 +38,7 @@ def check_client(client: object) -> None:
 def method(client: object, name: str) -> Callable[..., Any] | None:
     """Return an optional method of a client, or ``None``.
 
-    Example:
+    Examples:
         >>> from ffai.testing import FakeClient
         >>> method(FakeClient(), "no_such_method") is None
         True
@@ -60,7 +60,7 @@ def call(client: Any, prompt: Prompt, **kwargs: Any) -> ChatReply:
         ArgumentTypeError: the client is asynchronous; names the async method.
         ClientError: the answer is not a reply.
 
-    Example:
+    Examples:
         >>> from ffai.testing import FakeClient
         >>> call(FakeClient(["Under the mat."]), "Where is the key?").text
         'Under the mat.'
@@ -71,7 +71,7 @@ def call(client: Any, prompt: Prompt, **kwargs: Any) -> ChatReply:
 async def acall(client: Any, prompt: Prompt, **kwargs: Any) -> ChatReply:
     """Ask a client and await its reply: its own async method, else a coroutine one, else the sync one in a thread.
 
-    Example:
+    Examples:
         >>> import asyncio
         >>> from ffai.testing import FakeClient
         >>> asyncio.run(acall(FakeClient(["Under the mat."]), "Where is the key?")).text
@@ -93,7 +93,7 @@ def stream(client: Any, prompt: Prompt, **kwargs: Any) -> ReplyStream:
     Raises:
         ArgumentTypeError: the client only streams asynchronously; names the async method.
 
-    Example:
+    Examples:
         >>> from ffai.testing import FakeClient
         >>> pieces = stream(FakeClient(["Under the mat."]), "Where is the key?")
         >>> list(pieces), pieces.reply.text
@@ -118,7 +118,7 @@ def stream(client: Any, prompt: Prompt, **kwargs: Any) -> ReplyStream:
 def astream(client: Any, prompt: Prompt, **kwargs: Any) -> AsyncReplyStream:
     """Ask a client for its reply in pieces, as `stream` does, without blocking the loop.
 
-    Example:
+    Examples:
         >>> import asyncio
         >>> from ffai.testing import FakeClient
         >>> async def read():

@@ -18,7 +18,7 @@ Message = dict[str, Any]
 class Conversation:
     """A list of messages that threads can share. Adding costs the same however long it is.
 
-    Example:
+    Examples:
         >>> conversation = Conversation()
         >>> conversation.add_turn("Where is the key?", ChatReply(text="Under the mat."))
         (0, 1)

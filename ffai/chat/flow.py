@@ -31,7 +31,7 @@ def run(flow: Flow[S, R], take: Callable[[S], Any]) -> R:
         flow: the steps.
         take: takes one step; what it raises reaches the flow as `Failed`.
 
-    Example:
+    Examples:
         >>> def halve_until_one(n):
         ...     while n > 1:
         ...         n = yield n
@@ -56,7 +56,7 @@ def run(flow: Flow[S, R], take: Callable[[S], Any]) -> R:
 async def arun(flow: Flow[S, R], take: Callable[[S], Awaitable[Any]]) -> R:
     """Drive a flow whose steps are awaited; see `run`.
 
-    Example:
+    Examples:
         >>> import asyncio
         >>> async def take(step): return step + 1
         >>> def once(): return (yield 1)

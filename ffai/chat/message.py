@@ -24,7 +24,7 @@ def check_prompt(prompt: object) -> Prompt:
         InvalidArgumentError: the prompt has no text and nothing else in it.
         ArgumentTypeError: it is neither text nor a list of parts; names the item.
 
-    Example:
+    Examples:
         >>> check_prompt(["What is this?", {"type": "image_url", "image_url": {"url": "data:..."}}])[0]
         {'type': 'text', 'text': 'What is this?'}
     """
@@ -44,7 +44,7 @@ def check_prompt(prompt: object) -> Prompt:
 def member(value: object, name: str) -> Any:
     """Return a member of a dict or of an object; ``None`` where it has none.
 
-    Example:
+    Examples:
         >>> member({"type": "text"}, "type"), member(3 + 4j, "real"), member("text", "type")
         ('text', 3.0, None)
     """
@@ -54,7 +54,7 @@ def member(value: object, name: str) -> Any:
 def clean_copy(value: Any) -> Any:
     r"""Copy dicts, lists and text, with the text cleaned; other values stay the same objects.
 
-    Example:
+    Examples:
         >>> clean_copy({"content": ["half \ud83d", 3]})
         {'content': ['half \ufffd', 3]}
     """

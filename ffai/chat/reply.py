@@ -20,7 +20,7 @@ class TokenUsage:
 
     A sum with something unknown is unknown.
 
-    Example:
+    Examples:
         >>> TokenUsage(7, 5, 12) + TokenUsage(10, None, None)
         TokenUsage(input_tokens=17, output_tokens=None, total_tokens=None)
     """
@@ -42,7 +42,7 @@ class TokenUsage:
 class ToolCall:
     """A tool the model asks for.
 
-    Example:
+    Examples:
         >>> ToolCall("call_1", "add", '{"a": 1}').as_message()["function"]
         {'name': 'add', 'arguments': '{"a": 1}'}
     """
@@ -61,7 +61,7 @@ class ToolCall:
 class ChatReply:
     """One reply of a chat model.
 
-    Example:
+    Examples:
         >>> ChatReply(text="Under the mat.", model="fake").text
         'Under the mat.'
     """
@@ -100,7 +100,7 @@ def as_reply(value: object, client: object, asked: object = None) -> ChatReply:
         ArgumentTypeError: the value must be awaited; names the async method. A coroutine is closed.
         ClientError: the value is none of these; names its type.
 
-    Example:
+    Examples:
         >>> as_reply({"role": "assistant", "content": None, "tool_calls": [
         ...     {"id": "call_1", "function": {"name": "add", "arguments": "{}"}}]}, client=None).tool_calls
         (ToolCall(id='call_1', name='add', arguments='{}'),)
@@ -118,7 +118,7 @@ def as_usage(value: object) -> TokenUsage | None:
         ``None`` where nothing is known. What is not a number is unknown; so are zeros without exception, since a call
         has at least one token.
 
-    Example:
+    Examples:
         >>> as_usage({"prompt_tokens": 7, "completion_tokens": 5})
         TokenUsage(input_tokens=7, output_tokens=5, total_tokens=12)
     """
@@ -135,7 +135,7 @@ def as_usage(value: object) -> TokenUsage | None:
 def as_cost(value: object, usage: TokenUsage | None) -> float | None:
     """Read a price in US dollars; ``None`` where it is not a number, or 0 for an unknown number of tokens.
 
-    Example:
+    Examples:
         >>> as_cost(0.002, None), as_cost(0.0, None), as_cost("free", None)
         (0.002, None, None)
     """

@@ -19,7 +19,7 @@ class Transcript:
     Args:
         finish: makes the reply at the end.
 
-    Example:
+    Examples:
         >>> transcript = Transcript(lambda text: ChatReply(text=text))
         >>> transcript.take("Under "), transcript.take("the mat.")
         ('Under ', 'the mat.')
@@ -91,7 +91,7 @@ class ReplyStream(Iterator[str]):
         pieces: the pieces as they come; those without text are left out.
         finish: makes the reply at the end; it sees all text.
 
-    Example:
+    Examples:
         >>> stream = ReplyStream(iter(["Under ", "the mat."]), lambda text: ChatReply(text=text, model="fake"))
         >>> list(stream), stream.reply.model
         (['Under ', 'the mat.'], 'fake')
@@ -107,7 +107,7 @@ class ReplyStream(Iterator[str]):
     def opened_by(cls, begin: Callable[[], ReplyStream]) -> ReplyStream:
         """Return a stream that is another one, begun when the first piece is asked for.
 
-        Example:
+        Examples:
             >>> stream = ReplyStream.opened_by(lambda: ReplyStream(iter(["hello"]), lambda text: ChatReply(text=text)))
             >>> list(stream), stream.reply.text
             (['hello'], 'hello')
@@ -159,7 +159,7 @@ class ReplyStream(Iterator[str]):
 class AsyncReplyStream(AsyncIterator[str]):
     """The async twin of `ReplyStream`.
 
-    Example:
+    Examples:
         >>> import asyncio
         >>> async def pieces():
         ...     yield "Under "

@@ -46,7 +46,7 @@ def write_bert_onnx(weights: Path, onnx_file: Path, shape: BertShape | None = No
         MissingExtraError: onnx is not installed.
         KeyError: the file lacks a tensor of such an encoder.
 
-    Example:
+    Examples:
         >>> write_bert_onnx(Path("model.safetensors"), Path("model.onnx"))  # doctest: +SKIP
     """
     onnx = require("onnx", extra="demo")
@@ -61,7 +61,7 @@ def read_safetensors(path: Path) -> Weights:
     Raises:
         KeyError: a tensor's number type is neither float32 nor int64.
 
-    Example:
+    Examples:
         >>> import json, struct, tempfile
         >>> header = json.dumps({"bias": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -33,7 +33,7 @@ def local_chat_server(weights: Path, *, start_timeout: float = 60.0) -> Iterator
     Raises:
         ClientError: the server did not start; tells the end of what it wrote.
 
-    Example:
+    Examples:
         >>> with local_chat_server(Path("SmolLM2-135M-Instruct.Q4_1.gguf")) as api_base:  # doctest: +SKIP
         ...     client = LiteLLMClient("openai/smollm2", api_base=api_base, api_key="local")
     """

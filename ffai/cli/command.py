@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: by ``--help``, ``--version`` and arguments that make no sense (code 2).
 
-    Example:
+    Examples:
         >>> main(["config", "--only", "memory.collection_name"])
         memory.collection_name  ffai_turns  ...
         0

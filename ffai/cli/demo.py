@@ -78,7 +78,7 @@ def run(*, folder: Path | None = None, keep: bool = False, chat: str | None = No
     Raises:
         FFAIError: a model can't be built or started.
 
-    Example:
+    Examples:
         >>> run(folder=Path("demo"))  # doctest: +SKIP
         0
     """
@@ -99,7 +99,7 @@ def run(*, folder: Path | None = None, keep: bool = False, chat: str | None = No
 def missing_packages(*, local_chat: bool = True) -> str:
     """Return the commands that install what the demo lacks; ``""`` where nothing is missing.
 
-    Example:
+    Examples:
         >>> missing_packages()  # doctest: +SKIP
         ''
     """
@@ -116,7 +116,7 @@ def missing_packages(*, local_chat: bool = True) -> str:
 def models_folder() -> Path:
     """Return where built models are kept between runs: ``$XDG_CACHE_HOME/ffai/models``, else ``~/.cache/ffai/models``.
 
-    Example:
+    Examples:
         >>> models_folder().parts[-2:]
         ('ffai', 'models')
     """

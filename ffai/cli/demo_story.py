@@ -76,7 +76,7 @@ def recall(ffai: FFAI) -> None:
 def shared_words(question: str, text: str) -> list[str]:
     """Return the words that stand in both, but for short and common ones.
 
-    Example:
+    Examples:
         >>> shared_words("the sore knee", "My knee hurts after the run")
         ['knee']
     """
@@ -87,7 +87,7 @@ def shared_words(question: str, text: str) -> list[str]:
 def first_sentence(reply: str) -> str:
     """Return a reply up to the end of its first sentence.
 
-    Example:
+    Examples:
         >>> first_sentence("Bread rises due to yeast. This process is")
         'Bread rises due to yeast. ...'
     """

@@ -37,7 +37,7 @@ def build_minilm(folder: Path) -> Path:
         MissingExtraError: a package is not installed; tells every command that is needed.
         OSError: the folder can't be written.
 
-    Example:
+    Examples:
         >>> build_minilm(Path("models/all-MiniLM-L6-v2"))  # doctest: +SKIP
         PosixPath('models/all-MiniLM-L6-v2')
     """
@@ -58,7 +58,7 @@ def smollm2_weights() -> Path:
     Raises:
         MissingExtraError: the package is not installed; tells the command.
 
-    Example:
+    Examples:
         >>> smollm2_weights().name  # doctest: +SKIP
         'SmolLM2-135M-Instruct.Q4_1.gguf'
     """
@@ -74,7 +74,7 @@ def package_folder(module: str) -> Path:
     Raises:
         MissingExtraError: the package is not installed; tells the command.
 
-    Example:
+    Examples:
         >>> package_folder("json").name
         'json'
     """

@@ -22,7 +22,7 @@ def show_config(path: str | None = None, *, only: str = "") -> None:
     Raises:
         ConfigError: the configuration can't be read.
 
-    Example:
+    Examples:
         >>> show_config(only="memory.durability")
         memory.durability  process  ...
     """

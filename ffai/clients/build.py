@@ -68,7 +68,7 @@ def build_client(
     Raises:
         InvalidArgumentError: the variable is named and not set, or a setting is not one.
 
-    Example:
+    Examples:
         >>> build_client("mistral-small-latest", provider_prefix="mistral/", temperature=0.2).model_string
         'mistral/mistral-small-latest'
     """

@@ -27,7 +27,7 @@ class Chain:
     Attributes:
         last: the reply of the last call that succeeded.
 
-    Example:
+    Examples:
         >>> from ffai.clients.member import Guest
         >>> from ffai.testing import FakeClient
         >>> members = [Guest(FakeClient([ConnectionError("down")])), Guest(FakeClient(["Under the mat."]))]
@@ -104,7 +104,7 @@ def first_answer(members: Sequence[Member]) -> Flow[Member, Any]:
     Raises:
         ArgumentTypeError, InvalidArgumentError: an argument is wrong; another model would not change that.
 
-    Example:
+    Examples:
         >>> from ffai.clients.member import Guest
         >>> from ffai.testing import FakeClient
         >>> flow = first_answer([Guest(FakeClient(model="a")), Guest(FakeClient(model="b"))])

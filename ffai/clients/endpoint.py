@@ -23,7 +23,7 @@ _SECRET_ENDS = ("_key", "_token", "_secret", "_credentials", "_password")
 def portable(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a call that may go to another provider: no key, address or model's name.
 
-    Example:
+    Examples:
         >>> portable({"api_key": "secret", "temperature": 0.2, "max_tokens": 100})
         {'temperature': 0.2, 'max_tokens': 100}
     """
@@ -38,7 +38,7 @@ def portable(options: Mapping[str, Any]) -> dict[str, Any]:
 class Endpoint:
     """A model, the key and address it is called with, and the options sent with each call.
 
-    Example:
+    Examples:
         >>> endpoint = Endpoint(model_string="openai/gpt-4o-mini", api_key="secret")
         >>> endpoint.model, endpoint.provider
         ('gpt-4o-mini', 'openai')

@@ -20,7 +20,7 @@ _LOST = frozenset({"TransportError", "ClientConnectionError", "ServerTimeoutErro
 class Failure:
     """What is known about a failed call.
 
-    Example:
+    Examples:
         >>> read_failure(ConnectionRefusedError("nobody listens"))
         Failure(status=None, told_wait=None, lost=True)
     """
@@ -36,7 +36,7 @@ class Failure:
 def read_failure(error: BaseException) -> Failure:
     """Read an error and what caused it.
 
-    Example:
+    Examples:
         >>> class TooMany(Exception):
         ...     status_code, retry_after = 429, "7"
         >>> read_failure(TooMany())

@@ -31,7 +31,7 @@ class FallbackClient(ChainClient):
         InvalidArgumentError: there is no client.
         ArgumentTypeError: one of them is not a chat client.
 
-    Example:
+    Examples:
         >>> from ffai.testing import FakeClient
         >>> client = FallbackClient([FakeClient([ConnectionError("down")]), FakeClient(["Under the mat."])])
         >>> client.generate_response("Where is the key?").text

@@ -132,7 +132,7 @@ class LiteLLMChat(ChainClient):
 class LiteLLMClient(LiteLLMChat):
     """A chat model of any provider, with its fallbacks and one conversation; see `LiteLLMChat` for the arguments.
 
-    Example:
+    Examples:
         >>> client = LiteLLMClient("openai/gpt-4o-mini", mock_response="Under the mat.")  # litellm's mock: no network
         >>> client.generate_response("Where is the key?").text  # doctest: +SKIP
         'Under the mat.'
@@ -183,7 +183,7 @@ class LiteLLMClient(LiteLLMChat):
 class AsyncLiteLLMClient(LiteLLMChat):
     """The async twin of `LiteLLMClient`: its replies are awaited, its streams read with ``async for``.
 
-    Example:
+    Examples:
         >>> AsyncLiteLLMClient("mistral/mistral-small-latest").model
         'mistral-small-latest'
     """

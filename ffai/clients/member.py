@@ -18,7 +18,7 @@ from ffai.typing import Prompt
 class Request:
     """A prompt and the options of one call.
 
-    Example:
+    Examples:
         >>> Request("Hi", {"model": "large", "api_key": "secret", "top_p": 1}).for_fallback()
         Request(prompt='Hi', options={'top_p': 1})
     """
@@ -67,7 +67,7 @@ class Model:
         endpoint: the model, and how it is reached.
         system_instructions: what it is told first.
 
-    Example:
+    Examples:
         >>> Model(Endpoint(model_string="openai/gpt-4o-mini"), "Be brief.").model
         'gpt-4o-mini'
     """
@@ -119,7 +119,7 @@ class Guest:
         client: any chat client.
         in_step: whether its conversation is already the chain's.
 
-    Example:
+    Examples:
         >>> from ffai.chat.reply import ChatReply
         >>> from ffai.testing import FakeClient
         >>> client, conversation = FakeClient(["Under the mat."]), Conversation()

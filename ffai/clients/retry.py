@@ -33,7 +33,7 @@ class RetryPolicy:
     an unknown model are not. What the server says about waiting is done; a wait longer than ``max_wait_seconds`` is not
     begun: the error is raised at once.
 
-    Example:
+    Examples:
         >>> RetryPolicy(exponential_jitter=False).wait(TimeoutError(), attempt=2)
         2.0
     """
@@ -91,7 +91,7 @@ def as_policy(value: RetryPolicy | Mapping[str, Any] | None) -> RetryPolicy:
     Raises:
         InvalidArgumentError: there is no such field.
 
-    Example:
+    Examples:
         >>> as_policy({"max_attempts": 5}).max_attempts
         5
     """
@@ -121,7 +121,7 @@ def retried(policy: RetryPolicy, attempt: Callable[[], Generator[S, Any, Any]]) 
     Raises:
         Exception: the error of the last attempt.
 
-    Example:
+    Examples:
         >>> def attempt(): return (yield "ask")
         >>> flow = retried(RetryPolicy(exponential_jitter=False), attempt)
         >>> next(flow), flow.send(Failed(TimeoutError())), flow.send(None)
@@ -142,7 +142,7 @@ def retried(policy: RetryPolicy, attempt: Callable[[], Generator[S, Any, Any]]) 
 def taking(policy: RetryPolicy, ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return what takes the steps of `retried`: it waits, or asks.
 
-    Example:
+    Examples:
         >>> take = taking(RetryPolicy(sleep=print), str.upper)
         >>> take("ask"), take(Wait(0.5))
         0.5
@@ -168,7 +168,7 @@ class RetryClient:
     Raises:
         ArgumentTypeError: ``inner`` is not a chat client.
 
-    Example:
+    Examples:
         >>> from ffai.testing import FakeClient
         >>> client = RetryClient(FakeClient([TimeoutError(), "Fine."]), RetryPolicy(min_wait_seconds=0))
         >>> client.generate_response("How are you?").text

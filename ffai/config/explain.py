@@ -28,7 +28,7 @@ def explain(source: Source = None) -> list[Setting]:
     Raises:
         ConfigError: as ``Config.load`` does.
 
-    Example:
+    Examples:
         >>> next(setting.origin for setting in explain({"memory": {"enabled": True}}))
         'config='
     """

@@ -45,7 +45,7 @@ class Section(BaseModel):
 class MemorySettings(Section):
     """Section ``memory``: whether and how turns become searchable memory.
 
-    Example:
+    Examples:
         >>> MemorySettings(enabled=True).persist_dir
         './ffai_data/memory'
     """
@@ -73,7 +73,7 @@ class MemorySettings(Section):
 class HistorySettings(Section):
     """Section ``history``: what the histories keep.
 
-    Example:
+    Examples:
         >>> HistorySettings().max_turns is None
         True
     """
@@ -85,7 +85,7 @@ class HistorySettings(Section):
 class PathSettings(Section):
     """Section ``paths``: where files go.
 
-    Example:
+    Examples:
         >>> PathSettings().ffai_data
         './ffai_data'
     """
@@ -97,7 +97,7 @@ class PathSettings(Section):
 class RetrySettings(Section):
     """Section ``retry``: what happens when a provider answers with a passing error.
 
-    Example:
+    Examples:
         >>> RetrySettings(max_attempts=1).retry_on_status_codes
         (408, 429, 500, 502, 503, 504, 529)
     """
@@ -127,7 +127,7 @@ class RetrySettings(Section):
 class ClientTypeSettings(Section):
     """One entry of ``clients.client_types``: a chat model under a name of your own.
 
-    Example:
+    Examples:
         >>> ClientTypeSettings(provider_prefix="mistral", default_model="mistral-small-latest").model
         'mistral/mistral-small-latest'
     """
@@ -154,7 +154,7 @@ class ClientTypeSettings(Section):
 class ClientSettings(Section):
     """Section ``clients``: chat models under names of your own.
 
-    Example:
+    Examples:
         >>> ClientSettings(client_types={"small": {"default_model": "mistral/mistral-small-latest"}}).client_types
         {'small': ClientTypeSettings(... default_model='mistral/mistral-small-latest', ...)}
     """
@@ -177,7 +177,7 @@ class ClientSettings(Section):
 class ModelDefaultSettings(Section):
     """Section ``model_defaults``: arguments of chat calls that need not be repeated in code.
 
-    Example:
+    Examples:
         >>> defaults = ModelDefaultSettings(generic={"temperature": 0.7}, models={"openai/o3": {"temperature": 1}})
         >>> defaults.arguments("openai/o3"), defaults.arguments("mistral/mistral-small-latest")
         ({'temperature': 1}, {'temperature': 0.7})
@@ -196,7 +196,7 @@ class ModelDefaultSettings(Section):
 class LoggingSettings(Section):
     """Section ``logging``: what the ``ffai`` command logs. The library itself sets up no logging.
 
-    Example:
+    Examples:
         >>> LoggingSettings(level="debug").level
         'DEBUG'
     """

@@ -38,7 +38,7 @@ class Config(BaseSettings):
     ``Config(memory=...)`` takes sections as keywords, environment variables fill in the rest.
     ``load`` reads files too, and is what ``FFAI`` uses.
 
-    Example:
+    Examples:
         >>> Config.load({"memory": {"enabled": True}}).memory.enabled
         True
     """
@@ -95,7 +95,7 @@ class Config(BaseSettings):
         Raises:
             ConfigError: a section or setting is unknown, or a value has a wrong type.
 
-        Example:
+        Examples:
             >>> config = Config().with_values(memory={"enabled": True, "persist": None}, paths={"ffai_data": "data"})
             >>> config.memory.enabled, config.memory.persist, config.paths.ffai_data
             (True, False, 'data')
@@ -121,7 +121,7 @@ class Config(BaseSettings):
             ConfigError: there is no such entry.
             InvalidArgumentError: the entry has no model, or names a variable for its key that is not set.
 
-        Example:
+        Examples:
             >>> small = {"provider_prefix": "mistral", "default_model": "mistral-small-latest"}
             >>> config = Config(clients=ClientSettings(client_types={"small": small}, default_client="small"))
             >>> config.client().model_string

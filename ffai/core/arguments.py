@@ -20,7 +20,7 @@ def check_whole(name: str, value: Any, *, least: int | None = None) -> int:
         ArgumentTypeError: it is not one; ``True`` and ``3.0`` are not.
         InvalidArgumentError: it is below ``least``.
 
-    Example:
+    Examples:
         >>> check_whole("top_k", 5, least=0)
         5
     """
@@ -38,7 +38,7 @@ def check_number(name: str, value: Any, *, least: float | None = None) -> float:
         ArgumentTypeError: it is not a number; ``True`` is not.
         InvalidArgumentError: it is NaN, or below ``least``.
 
-    Example:
+    Examples:
         >>> check_number("wait", 2)
         2.0
     """
@@ -54,7 +54,7 @@ def check_number(name: str, value: Any, *, least: float | None = None) -> float:
 def check_str(name: str, value: Any) -> None:
     """Refuse what is not text.
 
-    Example:
+    Examples:
         >>> check_str("prompt", 5)
         Traceback (most recent call last):
         ffai.errors.ArgumentTypeError: prompt must be text, not int: 5.
@@ -66,7 +66,7 @@ def check_str(name: str, value: Any) -> None:
 def check_dict(name: str, value: Any) -> None:
     """Refuse what is not a dict.
 
-    Example:
+    Examples:
         >>> check_dict("turn", [])
         Traceback (most recent call last):
         ffai.errors.ArgumentTypeError: turn must be a dict, not list: [].
@@ -82,7 +82,7 @@ def check_text(name: str, value: Any) -> str:
         ArgumentTypeError: it is not text.
         InvalidArgumentError: it is empty, or only blanks.
 
-    Example:
+    Examples:
         >>> check_text("query", "the database issue")
         'the database issue'
     """
@@ -100,7 +100,7 @@ def check_timestamp(name: str, value: Any) -> float:
         ArgumentTypeError: it is not a number.
         InvalidArgumentError: it is not within the years 1 to 9999.
 
-    Example:
+    Examples:
         >>> check_timestamp("timestamp", 0)
         0.0
     """
@@ -117,7 +117,7 @@ def check_search(query: Any, top_k: Any, threshold: Any, wait: Any) -> None:
         ArgumentTypeError: an argument has a wrong type; names it.
         InvalidArgumentError: the query is blank, ``threshold`` is NaN, or ``wait`` is negative or NaN.
 
-    Example:
+    Examples:
         >>> check_search(" ", 5, None, 2.0)
         Traceback (most recent call last):
         ffai.errors.InvalidArgumentError: query is blank: ' '.

@@ -41,7 +41,7 @@ class HistoryManager:
         persist_name: how the names of the Parquet files start.
         auto_persist: each ``..._to_dataframe()`` also writes its file. A failure to write is logged.
 
-    Example:
+    Examples:
         >>> recorder = HistoryRecorder()
         >>> history = HistoryManager(recorder)
         >>> _ = recorder.record("Capital of France?", "<think>easy</think>Paris", "some-model", prompt_name="capital")

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 class MemoryScope:
     """Who said it, in which conversation. A field that is ``None`` says nothing.
 
-    Example:
+    Examples:
         >>> MemoryScope(actor_id="u1", actor_type="user").as_dict()
         {'actor_id': 'u1', 'actor_type': 'user'}
     """

@@ -30,7 +30,7 @@ def as_vector(values: Sequence[float] | NDArray[Any], dimensions: int | None = N
         DimensionError: the size is another one.
         BadVectorError: it is empty, not a flat list of numbers, or holds NaN or infinity.
 
-    Example:
+    Examples:
         >>> as_vector([1, 2])
         array([1., 2.])
     """
@@ -55,7 +55,7 @@ def as_vector(values: Sequence[float] | NDArray[Any], dimensions: int | None = N
 def unit(vector: Vector) -> Vector:
     """Scale a vector to length 1; a zero vector stays zero.
 
-    Example:
+    Examples:
         >>> unit(np.array([3.0, 4.0]))
         array([0.6, 0.8])
     """
@@ -82,7 +82,7 @@ def cosine(query: Vector, matrix: NDArray[Any]) -> Vector:
 
     Source: Manning, Raghavan & Schütze, *Introduction to Information Retrieval* (2008), §6.3.1.
 
-    Example:
+    Examples:
         >>> cosine(np.array([1.0, 0.0]), np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]]))
         array([1., 0., 0.])
     """
@@ -106,7 +106,7 @@ def cosine_similarity(a: Sequence[float] | NDArray[Any], b: Sequence[float] | ND
         DimensionError: their sizes differ.
         BadVectorError: one of them is not a flat list of finite numbers.
 
-    Example:
+    Examples:
         >>> cosine_similarity([1, 1], [2, 2])
         1.0
     """
@@ -138,7 +138,7 @@ def likely_best(scores: NDArray[np.float32], top_k: int) -> NDArray[np.intp]:
     Returns:
         Row numbers, ascending; at least ``min(top_k, rows)`` of them.
 
-    Example:
+    Examples:
         >>> likely_best(np.array([0.1, 0.9, 0.5, 0.9], dtype=np.float32), top_k=1).tolist()
         [1, 3]
     """
@@ -165,7 +165,7 @@ def candidates(scores: NDArray[np.float32], top_k: int, error: float) -> NDArray
     Returns:
         Row numbers, ascending; at least ``min(top_k, rows)`` of them.
 
-    Example:
+    Examples:
         >>> candidates(np.array([0.1, 0.9, 0.5, 0.9], dtype=np.float32), top_k=1, error=0.0).tolist()
         [1, 3]
     """

@@ -21,7 +21,7 @@ def content_of(prompt: Prompt) -> list[ContentPart]:
         prompt: text, or a list of message parts. A part that is not text is kept as its type alone, so that
             the base64 of a picture is never stored.
 
-    Example:
+    Examples:
         >>> content_of(["Look:", {"type": "image_url", "image_url": {"url": "data:..."}}])
         [{'type': 'text', 'text': 'Look:'}, {'type': 'image_url'}]
     """
@@ -33,7 +33,7 @@ def content_of(prompt: Prompt) -> list[ContentPart]:
 def text_of(prompt: Prompt) -> str:
     r"""Return what was said as one text: one line a part, parts that are not text as ``[type]``.
 
-    Example:
+    Examples:
         >>> text_of([{"type": "text", "text": "Look:"}, {"type": "image_url"}])
         'Look:\n[image_url]'
     """
@@ -51,7 +51,7 @@ def make_turn(role: str, said: Prompt, *, timestamp: float, metadata: Metadata |
         timestamp: seconds since the epoch, UTC.
         metadata: kept as it is, not copied; ``None`` becomes ``{}``.
 
-    Example:
+    Examples:
         >>> make_turn("user", "Hello", timestamp=0.0)
         {'role': 'user', 'content': [{'type': 'text', 'text': 'Hello'}], 'timestamp': 0.0, 'metadata': {}}
     """
@@ -72,7 +72,7 @@ def turn_text(turn: Mapping[str, Any]) -> str:
     Raises:
         ArgumentTypeError: it is not a turn, or a part of it is neither text nor a dict.
 
-    Example:
+    Examples:
         >>> turn_text({"role": "user", "content": "Hello"})
         'Hello'
     """
@@ -95,7 +95,7 @@ def plain_copy(value: Any, *, depth: int = MAX_DEPTH) -> Any:
     Raises:
         InvalidArgumentError: the value is nested deeper than that, or contains itself.
 
-    Example:
+    Examples:
         >>> plain_copy({"tags": ["a", "b"]})
         {'tags': ['a', 'b']}
     """

@@ -18,7 +18,7 @@ def with_history(prompt: Prompt, turns: Sequence[tuple[str, str, str]]) -> Promp
         prompt: text, or message parts.
         turns: name, prompt and response of each.
 
-    Example:
+    Examples:
         >>> print(with_history("And why?", [("sky", "Which colour?", "Blue.")]))
         <conversation_history>
         <interaction prompt_name='sky'>

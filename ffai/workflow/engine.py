@@ -58,7 +58,7 @@ class WorkflowEngine:
         client: any chat client.
         recorder: writes the histories and hands successes to memory.
 
-    Example:
+    Examples:
         >>> from ffai.testing import FakeClient
         >>> engine = WorkflowEngine(FakeClient(["Blue.", "Because of the air."]), HistoryRecorder())
         >>> _ = engine.generate_response("Which colour is the sky?", prompt_name="sky")

@@ -13,7 +13,7 @@ from ffai.errors import ArgumentTypeError, InvalidArgumentError
 class ResponseOptions:
     """Options of one call. What is ``None`` is left to the client.
 
-    Example:
+    Examples:
         >>> ResponseOptions(model="mistral/mistral-small-latest").model
         'mistral/mistral-small-latest'
     """

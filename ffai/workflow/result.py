@@ -12,7 +12,7 @@ from ffai.typing import Status
 class ResponseResult:
     """One answered prompt.
 
-    Example:
+    Examples:
         >>> str(ResponseResult(response="Under the mat."))
         'Under the mat.'
     """

@@ -23,7 +23,7 @@ Lookup = Callable[[str], str | None]
 def has_references(prompt: Prompt) -> bool:
     """Tell whether a prompt refers to responses.
 
-    Example:
+    Examples:
         >>> has_references("Say {{greeting.response}} again"), has_references("Say {{x}}")
         (True, False)
     """
@@ -44,7 +44,7 @@ def resolve(
     Raises:
         UnknownReferenceError: ``strict``, and a name has no response.
 
-    Example:
+    Examples:
         >>> resolve("Why {{answer.response.colour}}?", {"answer": '{"colour": "red"}'}.get)
         'Why red?'
     """

@@ -31,7 +31,7 @@ _TRANSIENT = frozenset({408, 409, 425, 429})
 def key_variables(model: str) -> tuple[str, ...]:
     """Return the environment variables that may hold the key for a model; none where it needs no key.
 
-    Example:
+    Examples:
         >>> key_variables("mistral/mistral-embed"), key_variables("ollama/nomic-embed-text")
         (('MISTRAL_API_KEY',), ())
     """
@@ -44,7 +44,7 @@ def key_variables(model: str) -> tuple[str, ...]:
 def find_key(model: str, environ: Mapping[str, str] = os.environ) -> str | None:
     """Return the key for a model from the environment; a blank one does not count.
 
-    Example:
+    Examples:
         >>> find_key("openai/text-embedding-3-small", {"OPENAI_API_KEY": " "}) is None
         True
     """
@@ -61,7 +61,7 @@ class ApiModel:
         api_base: address of the provider's server, where it is not the usual one.
         options: passed on to litellm.
 
-    Example:
+    Examples:
         >>> ApiModel("mistral/mistral-embed", api_key="k", api_base=None, options={}).ensure_available()
     """
 

@@ -23,7 +23,7 @@ class VectorCache:
     Args:
         max_size: number of texts; 0 keeps none.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> cache = VectorCache(max_size=1)
         >>> cache.put({"a": np.ones(2), "b": np.zeros(2)})

@@ -48,11 +48,14 @@ class Embeddings:
         ModelUnavailableError: an ``ImportError``: no library that runs local models is installed, or the path has none.
         InvalidArgumentError: a blank model, or a negative cache size.
 
-    Example:
+    Examples:
         >>> embeddings = Embeddings(model="local/all-MiniLM-L6-v2")
         >>> embeddings.provider, embeddings.is_local, embeddings.dimensions
         ('local', True, None)
     """
+
+    concurrent = True
+    """Any number of threads may call it at once."""
 
     def __init__(
         self,
@@ -113,7 +116,7 @@ class Embeddings:
             MissingKeyError: the provider needs a key and there is none.
             EmbeddingError: the model failed; ``transient`` and ``retry_after`` tell whether and when to try again.
 
-        Example:
+        Examples:
             >>> Embeddings(model="local/all-MiniLM-L6-v2").embed([])
             []
         """
@@ -151,7 +154,7 @@ class Embeddings:
             ModelUnavailableError: the local model is neither in the cache nor to be had.
             MissingKeyError: the provider needs a key and there is none.
 
-        Example:
+        Examples:
             >>> Embeddings(model="mistral/mistral-embed", api_key="k").ensure_available()
         """
         self._model.ensure_available()
@@ -163,7 +166,7 @@ class Embeddings:
     def clear_cache(self) -> int:
         """Forget every cached vector; return how many there were.
 
-        Example:
+        Examples:
             >>> Embeddings(model="local/all-MiniLM-L6-v2").clear_cache()
             0
         """
@@ -172,7 +175,7 @@ class Embeddings:
     def cache_stats(self) -> CacheStats:
         """Tell whether the cache is on, how many texts it may hold, and how many it holds.
 
-        Example:
+        Examples:
             >>> Embeddings(model="local/all-MiniLM-L6-v2").cache_stats()
             {'enabled': True, 'max_size': 256, 'entries': 0}
         """
@@ -185,7 +188,7 @@ class Embeddings:
         Raises:
             DimensionError: they differ in size.
 
-        Example:
+        Examples:
             >>> Embeddings.cosine_similarity([1.0, 0.0], [0.0, 2.0])
             0.0
         """

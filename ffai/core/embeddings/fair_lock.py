@@ -12,7 +12,7 @@ class FairLock:
 
     With ``threading.Lock`` a thread that embeds batch after batch takes the lock back before a waiting search wakes up.
 
-    Example:
+    Examples:
         >>> lock = FairLock()
         >>> with lock:
         ...     pass

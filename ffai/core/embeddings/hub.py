@@ -20,7 +20,7 @@ PROBE_SECONDS = 5.0
 class HubModel:
     """The files of one model in a hub's cache folder.
 
-    Example:
+    Examples:
         >>> model = HubModel(repo="Qdrant/all-MiniLM-L6-v2-onnx", cache=Path("no-such-folder"), needs=("model.onnx",))
         >>> model.cached() is None
         True
@@ -77,7 +77,7 @@ def cache_folder(*variables: str) -> Path:
     Args:
         variables: environment variables that name a folder and come before those of the hub's own library.
 
-    Example:
+    Examples:
         >>> cache_folder().is_absolute()
         True
     """
@@ -92,7 +92,7 @@ def cache_folder(*variables: str) -> Path:
 def hub_address() -> str:
     """Return the hub's address: ``HF_ENDPOINT``, else Hugging Face's own.
 
-    Example:
+    Examples:
         >>> hub_address().startswith("http")
         True
     """
@@ -102,7 +102,7 @@ def hub_address() -> str:
 def is_offline() -> bool:
     """Tell whether the user has switched the hub off, with ``HF_HUB_OFFLINE`` or ``TRANSFORMERS_OFFLINE``.
 
-    Example:
+    Examples:
         >>> isinstance(is_offline(), bool)
         True
     """
@@ -116,7 +116,7 @@ def why_silent(address: str, seconds: float = PROBE_SECONDS) -> str | None:
     Returns:
         None when it answers, whatever it says; else why it can't be reached. Never later than ``seconds``.
 
-    Example:
+    Examples:
         >>> "refused" in why_silent("http://127.0.0.1:9")
         True
     """

@@ -50,7 +50,7 @@ def local_model(name: str, *, device: str = "cpu", options: Mapping[str, Any] | 
     Raises:
         ModelUnavailableError: no library is installed that runs local models, or the path has no model.
 
-    Example:
+    Examples:
         >>> local_model("all-MiniLM-L6-v2") is local_model("all-MiniLM-L6-v2")
         True
     """
@@ -79,7 +79,7 @@ class LazyModel:
     Attributes:
         is_downloading: the model's files are on their way from the hub; calls wait until they are there.
 
-    Example:
+    Examples:
         >>> LazyModel("all-MiniLM-L6-v2", "all-MiniLM-L6-v2", device="cpu", options={}).is_downloading
         False
     """

@@ -45,7 +45,7 @@ def check_backend(name: str) -> None:
     Raises:
         ModelUnavailableError: none is; names both.
 
-    Example:
+    Examples:
         >>> check_backend("all-MiniLM-L6-v2")
     """
     if not (_installed("fastembed") or _installed("sentence_transformers")):
@@ -62,7 +62,7 @@ def model_folder(name: str) -> Path | None:
     Raises:
         ModelUnavailableError: it is written as a path, and there is no model there.
 
-    Example:
+    Examples:
         >>> model_folder("all-MiniLM-L6-v2") is None
         True
     """
@@ -86,7 +86,7 @@ def find_source(name: str, *, device: str, options: Mapping[str, Any]) -> LocalS
     Raises:
         ModelUnavailableError: no library is installed, or none knows the model.
 
-    Example:
+    Examples:
         >>> find_source("all-MiniLM-L6-v2", device="cpu", options={}).files.repo
         'Qdrant/all-MiniLM-L6-v2-onnx'
     """

@@ -10,8 +10,9 @@ from ffai.errors import ModelUnavailableError
 class Embedder(Protocol):
     """Turns texts into vectors. Any object with this method is an embedder.
 
-    ffai also uses, where an embedder has them: ``aembed`` (the same, awaited), ``model`` (its name),
-    ``dimensions`` (the length of its vectors, in numbers).
+    ffai also uses, where an embedder has them: ``aembed`` (the same, awaited), ``model`` (its name), ``dimensions``
+    (the length of its vectors, in numbers), ``concurrent`` (``True`` lets several threads call ``embed`` at once; else
+    they take turns, since most models break when two enter them).
     """
 
     def embed(self, texts: list[str], /) -> Any:
@@ -35,7 +36,7 @@ class AbsentEmbedder:
         model: the model the turns wait for.
         reason: why it can't be used, and what to do.
 
-    Example:
+    Examples:
         >>> AbsentEmbedder("local/all-MiniLM-L6-v2", "fastembed is not installed.").embed(["a"])
         Traceback (most recent call last):
         ...

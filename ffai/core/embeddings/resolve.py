@@ -51,20 +51,21 @@ def resolve_embedder(
     *,
     allow_api: bool = True,
     environ: Mapping[str, str] = os.environ,
-    prefer: str | None = None,
+    remembered: str | None = None,
 ) -> Resolution:
     """Choose the embedding model, in 5 seconds at most a model; loads, downloads and sends nothing.
 
-    A model that is named is the only one tried. Otherwise: the one that the collection remembers, the local MiniLM, the
-    first provider that has a key, none. What the user should know is logged, each time as one WARNING.
+    A model that is named is the only one tried, else the one that made the stored vectors: another one would have all
+    stored turns sent to it. Where there is neither: the local MiniLM, the first provider that has a key, none. What the
+    user should know is logged, each time as one WARNING.
 
     Args:
         embedding_model: the model that the settings name; None or blank for the ladder.
         allow_api: whether texts may be sent to a provider.
         environ: where keys are looked up; a blank one does not count.
-        prefer: the model that the stored vectors come from.
+        remembered: the model that made the stored vectors.
 
-    Example:
+    Examples:
         >>> resolve_embedder("mistral/mistral-embed", allow_api=False).reason
         'mistral/mistral-embed: memory.allow_api is false'
     """
@@ -74,7 +75,7 @@ def resolve_embedder(
         if embedder is None:
             logger.warning("Memory is off: the embedding model can't be used. %s", ladder.reason)
         return ladder.resolution(embedder)
-    return ladder.resolution(ladder.try_preferred(prefer) or ladder.climb())
+    return ladder.resolution(ladder.climb() if remembered is None else ladder.try_remembered(remembered))
 
 
 class _Ladder:
@@ -109,17 +110,16 @@ class _Ladder:
             return embedder
         return self._chosen(embedder)
 
-    def try_preferred(self, model: str | None) -> Embeddings | None:
-        """Take the model that the collection remembers, if it is of a kind that can be made from its name."""
-        if model is None or model == LOCAL_MODEL:  # the ladder begins with it, and says what there is to say
-            return None
+    def try_remembered(self, model: str) -> Embeddings | None:
+        """Take the model that made the stored vectors, if it is of a kind that can be made from its name."""
         if "/" in model:
             embedder = self._try(model)
         else:  # as a model's name it would be taken for one of OpenAI's
             embedder, self._steps[model] = None, "it is an embedder that was passed in, not the name of a model"
         if embedder is None:
             logger.warning(
-                "The stored turns were embedded with %r, which can't be used now (%s). Trying other models.",
+                "The stored turns were embedded with %r, which can't be used now: %s. New turns wait for it, and "
+                "no other model is tried. To embed all turns with another one, set memory.embedding_model.",
                 model,
                 self._steps[model],
             )

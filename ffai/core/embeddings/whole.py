@@ -19,7 +19,7 @@ def why_not_whole(path: Path) -> str | None:
         None for a whole file, else what is wrong: it is missing, empty, cut, or something else, such as the page of a
         guest network.
 
-    Example:
+    Examples:
         >>> why_not_whole(Path("no-such-model.onnx"))
         'is missing'
     """

@@ -33,7 +33,7 @@ def clean_response(text: str | None, *, expects_json: bool = False) -> Any:
     Returns:
         The text; a dict or a list for JSON.
 
-    Example:
+    Examples:
         >>> clean_response("<think>easy</think> Paris.")
         'Paris.'
         >>> clean_response("Sure: {'city': 'Paris'}", expects_json=True)
@@ -51,7 +51,7 @@ def clean_response(text: str | None, *, expects_json: bool = False) -> Any:
 def clean_text(cleaned: Any) -> str:
     """Return a cleaned reply as text: JSON values as JSON, nothing as ``""``.
 
-    Example:
+    Examples:
         >>> clean_text({"city": "Köln"})
         '{"city": "Köln"}'
     """

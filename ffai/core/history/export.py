@@ -27,7 +27,7 @@ class HistoryExporter:
     Raises:
         InvalidArgumentError: the name is blank, or names a folder.
 
-    Example:
+    Examples:
         >>> HistoryExporter(None, None).write({})
         False
     """

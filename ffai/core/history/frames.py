@@ -30,7 +30,7 @@ def to_frame(calls: Iterable[Interaction], response: Callable[[Interaction], Any
     Raises:
         StoreError: this process was forked from one that had loaded polars.
 
-    Example:
+    Examples:
         >>> call = Interaction(sequence_number=1, prompt="Hi", response="Hello!", clean_response="Hello!", model="m",
         ...                    timestamp=0.0)
         >>> to_frame([call], lambda call: call.response).select("prompt", "response", "datetime").row(0)
@@ -90,7 +90,7 @@ def matching(
         start_time: seconds since the epoch, inclusive.
         end_time: seconds since the epoch, inclusive.
 
-    Example:
+    Examples:
         >>> call = Interaction(sequence_number=1, prompt="What is Python?", response="A language.",
         ...                    clean_response="A language.", model="m", timestamp=0.0)
         >>> len(matching([call], text="PYTHON")), len(matching([call], start_time=1))
@@ -112,7 +112,7 @@ def matching(
 def count_frame(column: str, counts: Mapping[str, int]) -> pl.DataFrame:
     """Return counts as a frame of two columns: the name's, and ``count``.
 
-    Example:
+    Examples:
         >>> count_frame("model", {"m": 2}).rows()
         [('m', 2)]
     """
@@ -130,7 +130,7 @@ def response_lengths(history: pl.DataFrame) -> pl.DataFrame:
         ``prompt_name`` (null for calls without one), ``mean_length``, ``min_length``, ``max_length``, ``count``.
         Calls without a response are left out.
 
-    Example:
+    Examples:
         >>> call = Interaction(sequence_number=1, prompt="Hi", response="Hello!", clean_response="Hello!", model="m",
         ...                    timestamp=0.0)
         >>> response_lengths(to_frame([call], lambda call: call.response)).row(0)
@@ -156,7 +156,7 @@ def response_lengths(history: pl.DataFrame) -> pl.DataFrame:
 def counts_by_date(history: pl.DataFrame) -> pl.DataFrame:
     """Return how many calls each day has: ``date`` (UTC) and ``len``, the oldest day first.
 
-    Example:
+    Examples:
         >>> call = Interaction(sequence_number=1, prompt="Hi", response="Hello!", clean_response="Hello!", model="m",
         ...                    timestamp=0.0)
         >>> counts_by_date(to_frame([call], lambda call: call.response)).row(0)

@@ -16,7 +16,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Interaction:
     """One call: what was asked, what came back, and how it went.
 
-    Example:
+    Examples:
         >>> call = Interaction(sequence_number=1, prompt="Hi", response="Hello!", clean_response="Hello!", model="m",
         ...                    timestamp=0.0)
         >>> call.said, call.to_dict()["datetime"]

@@ -22,7 +22,7 @@ class InteractionLog:
         max_turns: calls kept; the oldest goes first. ``None`` keeps all.
         lock: what guards it; the recorder gives all its histories the same one. It must be reentrant.
 
-    Example:
+    Examples:
         >>> log = InteractionLog(max_turns=1)
         >>> for answer in ("Hello!", "Hello again!"):
         ...     _ = log.add(lambda number: Interaction(sequence_number=number, prompt="Hi", response=answer,
@@ -123,7 +123,7 @@ class InteractionLog:
 def key_of(call: Interaction) -> str:
     """Return the name a call is filed under: its own, or its prompt.
 
-    Example:
+    Examples:
         >>> key_of(Interaction(sequence_number=1, prompt="Hi", response=None, clean_response=None, model="m",
         ...                    timestamp=0.0))
         'Hi'

@@ -20,7 +20,7 @@ class OrderedPromptHistory:
     Args:
         log: the calls; a new log by default.
 
-    Example:
+    Examples:
         >>> ordered = OrderedPromptHistory()
         >>> call = ordered.add_interaction("m", "Capital of France?", "Paris", prompt_name="capital")
         >>> ordered.get_latest_responses_by_prompt_names(["capital"])

@@ -31,7 +31,7 @@ class PermanentHistory:
             question. ``None`` keeps all.
         lock: what guards it; the recorder gives all its histories the same one. It must be reentrant.
 
-    Example:
+    Examples:
         >>> permanent = PermanentHistory()
         >>> permanent.add_turn_user("Hi")
         >>> permanent.add_turn_assistant("Hello!")

@@ -56,7 +56,7 @@ class HistoryRecorder:
         memory: what remembers the successes; ``None`` remembers nothing.
         max_turns: calls kept, each with its question and answer; the oldest goes first. ``None`` keeps all.
 
-    Example:
+    Examples:
         >>> recorder = HistoryRecorder()
         >>> call = recorder.record("Capital of France?", "Paris", "some-model", prompt_name="capital")
         >>> recorder.latest_response("capital"), len(recorder.raw), len(recorder.permanent)
@@ -173,9 +173,7 @@ class HistoryRecorder:
             turn_id = None
             if self._memory is not None and reason is None and text is not None:
                 try:
-                    turn_id = self._memory.remember(
-                        text_of(said), text, scope=scope, timestamp=now, metadata=plain_copy(attached)
-                    )
+                    turn_id = self._memory.remember(text_of(said), text, scope=scope, timestamp=now, metadata=attached)
                 except ClosedError:  # another user of the memory has closed it; the answer is there all the same
                     reason = "memory_closed"
                     self._say_closed()

@@ -19,7 +19,7 @@ class Records(Sequence[Record]):
         log: the calls.
         record: makes the dict of a call.
 
-    Example:
+    Examples:
         >>> log = InteractionLog()
         >>> call = log.add(lambda number: Interaction(sequence_number=number, prompt="Hi", response=" Hello! ",
         ...                                           clean_response="Hello!", model="m", timestamp=0.0))
@@ -52,7 +52,7 @@ class Records(Sequence[Record]):
 def raw_record(call: Interaction) -> Record:
     """Return a call as a dict, with the response as it came back.
 
-    Example:
+    Examples:
         >>> call = Interaction(sequence_number=1, prompt="Hi", response=" Hello! ", clean_response="Hello!", model="m",
         ...                    timestamp=0.0)
         >>> raw_record(call)["response"]
@@ -64,7 +64,7 @@ def raw_record(call: Interaction) -> Record:
 def clean_record(call: Interaction) -> Record:
     """Return a call as a dict, with the cleaned response as its ``response``.
 
-    Example:
+    Examples:
         >>> call = Interaction(sequence_number=1, prompt="Hi", response=" Hello! ", clean_response="Hello!", model="m",
         ...                    timestamp=0.0)
         >>> clean_record(call)["response"]

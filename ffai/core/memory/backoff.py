@@ -18,7 +18,7 @@ _CODES_FOR_ALL = frozenset({401, 402, 403, 429})
 def is_transient(error: BaseException) -> bool:
     """Tell whether the same call may work later.
 
-    Example:
+    Examples:
         >>> is_transient(TimeoutError()), is_transient(ValueError("too long"))
         (True, False)
     """
@@ -37,7 +37,7 @@ def concerns_every_text(error: BaseException) -> bool:
 def wait_before_next(error: BaseException, tries: int) -> float:
     """Return how many seconds to wait: as the server says, else longer with each try.
 
-    Example:
+    Examples:
         >>> wait_before_next(TimeoutError(), tries=1), wait_before_next(TimeoutError(), tries=2)
         (1.0, 4.0)
     """

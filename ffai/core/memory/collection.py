@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 QUICK_TO_WRITE = 5000
 """Rows. A larger file is not written at the end of the process: the journal holds what it lacks."""
+SHORT_REST = 0.1
+"""Seconds that a flush waits for the background thread to end, so that it is gone when all is done."""
 SHORT_WRITE = 8
 """Turns whose vectors are journaled in one transaction: a turn that is accepted meanwhile waits for it."""
 
@@ -280,8 +282,8 @@ class Collection:
             self.journal.heal(now=True)
             self.wait_for_accepted(timeout)
             if self.saver and self.saver.ask():
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                self._wait_until(self._saver_is_done, left)
+                self._wait_until(self._saver_is_done, _left(deadline))
+            self._worker.rest(_left(deadline, at_most=SHORT_REST))
         return self.counts()
 
     def _saver_is_done(self) -> bool:
@@ -308,7 +310,7 @@ class Collection:
             self._closing.release()
 
     def _close(self, deadline: float | None) -> FlushResult:
-        self.flush(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        self.flush(_left(deadline))
         with self._changing:
             self._last_look, self.closed = self._look(), True
         result = self.counts()
@@ -339,11 +341,17 @@ class Collection:
             pending=counts.pending,
             failed=failed,
             not_durable=self.journal.not_durable,
-            problem=self.journal.problem or (self.saver.problem if self.saver else None),
+            problem=self._problem(),
             files=self.place.files() if self.place else {},
             notes=(*self.notes, *self.journal.notes),
             closed=self.closed,
         )
+
+    def _problem(self) -> str | None:
+        """Tell why turns are not durable, not in the file, or not embedded just now."""
+        saving = self.saver.problem if self.saver else None
+        absent = self.embedder.reason if isinstance(self.embedder, AbsentEmbedder) else None
+        return self.journal.problem or saving or absent
 
     def _size(self) -> int | None:
         """Tell how many numbers a vector has: as those that are stored, else as the embedder says."""
@@ -411,3 +419,11 @@ class Collection:
     def _tell(self) -> None:
         with self._progress:
             self._progress.notify_all()
+
+
+def _left(deadline: float | None, *, at_most: float | None = None) -> float | None:
+    """Return the seconds until a time; ``None`` for no limit."""
+    limits = [] if at_most is None else [at_most]
+    if deadline is not None:
+        limits.append(max(0.0, deadline - time.monotonic()))
+    return min(limits, default=None)

@@ -21,7 +21,7 @@ def search_distinct(store: TurnVectorStore, query: Vector, top_k: int, threshold
     Returns:
         Best first.
 
-    Example:
+    Examples:
         >>> store = TurnVectorStore()
         >>> for text in ("again", "again", "other"):
         ...     _ = store.add(text, [1.0, len(text) - 5.0], {})

@@ -33,7 +33,7 @@ pickle.dump(answer, told, protocol=5)
 def with_polars(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function that uses polars: here, or where this process can't, in a fresh interpreter; see `elsewhere`.
 
-    Example:
+    Examples:
         >>> with_polars(len, "abc")
         3
     """
@@ -52,7 +52,7 @@ def elsewhere(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         StoreError: there is no interpreter to be had, or it failed.
         Exception: whatever the function raises.
 
-    Example:
+    Examples:
         >>> import math
         >>> elsewhere(math.sqrt, 4.0)
         2.0

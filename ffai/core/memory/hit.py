@@ -22,7 +22,7 @@ class Entry(NamedTuple):
 class TurnHit:
     r"""One turn found by a search. Its dicts are copies: changing them changes nothing in the store.
 
-    Example:
+    Examples:
         >>> hit = TurnHit(score=0.9, turn={}, turn_index=0, text="How?\nThus.", metadata={})
         >>> hit.text, hit.response
         ('How?\nThus.', None)

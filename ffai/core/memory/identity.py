@@ -98,7 +98,7 @@ def turn_from_elsewhere(text: str, turn: Mapping[str, Any], metadata: Metadata |
 def notes_of(turn: Mapping[str, Any]) -> Mapping[str, Any]:
     """Read what ffai noted about a turn; empty for a turn from elsewhere.
 
-    Example:
+    Examples:
         >>> notes_of({"metadata": {"ffai": {"turn_id": "a1"}}})["turn_id"]
         'a1'
     """
@@ -116,7 +116,7 @@ def content_id(text: str, turn: Mapping[str, Any], metadata: Mapping[str, Any], 
         metadata: the caller's metadata.
         copy: which of several equal turns it is, from 1.
 
-    Example:
+    Examples:
         >>> content_id("a", {}, {}) == content_id("a", {}, {}) != content_id("a", {}, {}, copy=2)
         True
     """

@@ -34,6 +34,7 @@ from ffai.core.memory.journal_file import (
     FailedTurn,
     IndexedTurn,
     connect,
+    in_our_words,
     told,
     transaction,
 )
@@ -113,9 +114,11 @@ class Journal:
             JournalError: it can't be written now (full disk, lock of another process).
         """
         row = (turn.turn_id, turn.text, turn.turn, turn.metadata)
-        with told(self.path), self._lock:
-            done = self._db.execute(_ARRIVE, row)
-        return done.lastrowid or 0
+        try:  # and no context manager: the caller waits
+            with self._lock:
+                return self._db.execute(_ARRIVE, row).lastrowid or 0
+        except (sqlite3.Error, OSError) as error:
+            raise in_our_words(self.path, error) from error
 
     def index(
         self,

@@ -113,9 +113,14 @@ def told(path: Path | str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        if type(error) is sqlite3.DatabaseError or "decode" in str(error):  # its subclasses tell of other things
-            raise DamagedFileError(Path(path), str(error)) from error
-        raise JournalError(f"The journal {str(path)!r} can't be used: {error}") from error
+        raise in_our_words(path, error) from error
+
+
+def in_our_words(path: Path | str, error: Exception) -> JournalError | DamagedFileError:
+    """Return what an error of SQLite says of a journal; see :func:`told`."""
+    if type(error) is sqlite3.DatabaseError or "decode" in str(error):  # its subclasses tell of other things
+        return DamagedFileError(Path(path), str(error))
+    return JournalError(f"The journal {str(path)!r} can't be used: {error}")
 
 
 def connect(path: Path | str, durability: Durability, wait: float) -> sqlite3.Connection:

@@ -31,7 +31,7 @@ def to_json(value: Any, name: str) -> str:
         ArgumentTypeError: something in it has no plain form; names where it is.
         InvalidArgumentError: it contains itself.
 
-    Example:
+    Examples:
         >>> to_json({"when": date(2026, 5, 1), "tags": ("a", "b")}, "metadata")
         '{"when": "2026-05-01", "tags": ["a", "b"]}'
     """

@@ -43,7 +43,7 @@ class Memory:
         embeddings: any object with ``embed(list[str])``.
         store: turns to begin with; a new store if left out.
 
-    Example:
+    Examples:
         >>> from ffai.testing import FakeEmbedder
         >>> memory = Memory(FakeEmbedder())
         >>> _ = memory.remember("Where is the key?", "Under the mat.")

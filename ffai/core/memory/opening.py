@@ -66,7 +66,9 @@ def remembered_model(place: Place) -> str | None:
         suppress(sqlite3.Error),
         closing(sqlite3.connect(f"{place.journal.absolute().as_uri()}?mode=ro", uri=True)) as journal,
     ):
-        row = journal.execute("SELECT value FROM facts WHERE name = 'model'").fetchone()
+        row = journal.execute(
+            "SELECT value FROM facts WHERE name = 'model' AND EXISTS (SELECT * FROM indexed)"  # else it made no vector
+        ).fetchone()
         return str(row[0]) if row else None
     return None
 

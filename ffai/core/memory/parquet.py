@@ -63,7 +63,7 @@ def persist_store(store: TurnVectorStore, path: str | Path) -> None:
         OSError: the file can't be written; one that was there is as it was.
         StoreError: the same, because the disk is full.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> store = TurnVectorStore()
         >>> _ = store.add("How?", [1.0, 0.0], {"role": "user"})

@@ -26,7 +26,7 @@ def parts_of(text: str) -> list[str]:
     Returns:
         Parts of at most :data:`PART_WORDS` words that cover the whole text; none for a text that is not long.
 
-    Example:
+    Examples:
         >>> parts_of("a short text")
         []
         >>> [len(part.split()) for part in parts_of("word " * 200)]

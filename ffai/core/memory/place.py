@@ -16,7 +16,7 @@ from ffai.errors import InvalidArgumentError
 class Place:
     """The files of one collection.
 
-    Example:
+    Examples:
         >>> Place(Path("data"), "turns").file.as_posix()
         'data/turns.parquet'
     """

@@ -180,7 +180,7 @@ class Saver:
 
 
 def _merge_opened(place: Place) -> tuple[FileFacts, int]:
-    """Open the journal, then write what it and the file hold: what the file then says of itself, and its rows."""
+    """Open the journal, then write what it and the file hold: what the file now says of itself, and its rows."""
     journal = SteadyJournal(place.journal)
     try:
         if not journal.healthy:

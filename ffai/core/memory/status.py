@@ -38,7 +38,7 @@ class MemoryStatus:
     not_durable: int
     """Turns that the end of the process would lose, because the journal can't be written just now."""
     problem: str | None
-    """Why turns are not durable just now."""
+    """Why turns are not durable, not written to the file, or not embedded just now."""
     files: Mapping[str, Path] = field(default_factory=dict)
     """``file``, ``backup`` and ``journal``; empty where nothing is persisted."""
     notes: tuple[str, ...] = ()

@@ -69,7 +69,7 @@ class TurnVectorStore:
 
     What is given in is checked and copied before anything is stored; what comes out is a copy.
 
-    Example:
+    Examples:
         >>> store = TurnVectorStore()
         >>> store.add("How?\nThus.", [1.0, 0.0], {"role": "assistant"}, {"prompt_name": "how"})
         0

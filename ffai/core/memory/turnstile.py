@@ -14,7 +14,7 @@ LONGEST_PAUSE = 1.0
 class Turnstile:
     """Entered by queries; background work waits at it until none is inside.
 
-    Example:
+    Examples:
         >>> queries = Turnstile()
         >>> with queries:
         ...     pass  # ask the model for the query's vector

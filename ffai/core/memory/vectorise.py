@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ffai.core.embeddings.protocol import Embedder, embedder_name
+from ffai.core.embeddings.turns import taking_turns
 from ffai.core.memory.backoff import concerns_every_text, is_transient
 from ffai.core.memory.parts import parts_of
 from ffai.core.similarity import Vector, as_vector, unit
@@ -30,7 +31,9 @@ def embed_texts(embedder: Embedder, texts: Sequence[str], dimensions: int | None
         EmbeddingError: the number of vectors is not the number of texts.
         Exception: whatever the embedder raises.
     """
-    return check_vectors(embedder, embedder.embed(list(texts)), len(texts), dimensions)
+    with taking_turns(embedder):
+        rows = embedder.embed(list(texts))
+    return check_vectors(embedder, rows, len(texts), dimensions)
 
 
 def check_vectors(embedder: Embedder, rows: Any, expected: int, dimensions: int | None = None) -> list[Vector]:

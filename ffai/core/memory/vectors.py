@@ -42,7 +42,7 @@ class VectorBlocks:
         dimensions: the size of the vectors.
         with_bytes: whether rows are kept as bytes too; ``None`` where the library that scans them is installed.
 
-    Example:
+    Examples:
         >>> blocks = VectorBlocks(2)
         >>> blocks.append(np.array([[3.0, 4.0], [0.1, 0.2]]))
         >>> blocks.count, blocks.exact([1, 0])
@@ -177,7 +177,7 @@ def as_bytes(directions: Singles) -> tuple[NDArray[np.int8], Singles, float]:
         The bytes, shape ``(rows, dim)``; the scales, shape ``(rows,)``; and the largest distance between a vector
         and its bytes times their scale.
 
-    Example:
+    Examples:
         >>> numbers, scales, lost = as_bytes(np.array([[0.6, 0.8]], dtype=np.float32))
         >>> numbers.tolist(), bool(lost < 0.01)
         ([[95, 127]], True)

@@ -46,6 +46,7 @@ class Worker:
         self._wake = threading.Event()
         self._hurry = threading.Event()
         self._in_a_hurry = 0
+        self._resting = False
 
     @property
     def running(self) -> bool:
@@ -54,7 +55,7 @@ class Worker:
 
     def poke(self) -> None:
         """Say that there is work. A thread that died is replaced."""
-        self._poked_at = time.monotonic()
+        self._poked_at, self._resting = time.monotonic(), False
         if not self._wake.is_set():
             self._wake.set()
         if not self.running:
@@ -74,6 +75,18 @@ class Worker:
                 self._in_a_hurry -= 1
                 if not self._in_a_hurry and not self._stopped:
                     self._hurry.clear()
+
+    def rest(self, timeout: float | None) -> None:
+        """Let the thread end when there is nothing to do, without waiting for more; the next poke starts another.
+
+        Args:
+            timeout: seconds to wait for that at the most.
+        """
+        thread = self._thread
+        if thread is not None:
+            self._resting = True
+            self._wake.set()
+            thread.join(timeout)
 
     def _start(self) -> None:
         with self._starting:
@@ -111,7 +124,8 @@ class Worker:
     def _run(self) -> None:
         pause: float | None = PATIENCE
         while not self._stopped:
-            if self._wake.wait(IDLE if pause is None else pause):
+            idle = 0.0 if self._resting else IDLE
+            if self._wake.wait(idle if pause is None else pause):
                 self._settle()
             elif pause is None and self._rest():
                 return

@@ -149,35 +149,45 @@ def test_a_named_provider_can_be_forbidden_too(warnings):
 
 
 def test_the_model_of_the_collection_comes_before_the_ladder(full_cache, warnings):
-    resolution = resolve_embedder(None, environ=OPENAI, prefer="openai/text-embedding-3-large")
+    resolution = resolve_embedder(None, environ=OPENAI, remembered="openai/text-embedding-3-large")
     assert name(resolution) == "openai/text-embedding-3-large"
     (told,) = warnings()
     assert "memory.allow_api: false" in told
 
 
 def test_the_local_model_of_the_collection_comes_before_the_ladder(full_cache, minilm_folder, warnings):
-    assert name(resolve_embedder(None, environ={}, prefer=f"local/{minilm_folder}")) == f"local/{minilm_folder}"
+    assert name(resolve_embedder(None, environ={}, remembered=f"local/{minilm_folder}")) == f"local/{minilm_folder}"
     assert warnings() == []
 
 
-@pytest.mark.parametrize("prefer", ["mistral/mistral-embed", "fake/hashed-words", "tests.doubles.MyEmbedder", "e5"])
-def test_a_model_of_the_collection_that_is_gone_is_told_and_the_ladder_goes_on(prefer, full_cache, warnings):
-    resolution = resolve_embedder(None, environ=OPENAI, prefer=prefer)
-    assert name(resolution) == "local/all-MiniLM-L6-v2"
-    assert [step.model for step in resolution.steps] == [prefer, "local/all-MiniLM-L6-v2"]
+@pytest.mark.parametrize(
+    "remembered", ["mistral/mistral-embed", "fake/hashed-words", "tests.doubles.MyEmbedder", "e5", "local/no-such"]
+)
+def test_stored_turns_are_not_sent_to_another_model_where_theirs_is_gone(remembered, full_cache, warnings):
+    resolution = resolve_embedder(None, environ=OPENAI, remembered=remembered)
+    assert resolution.embedder is None
+    assert [step.model for step in resolution.steps] == [remembered]
     (told,) = warnings()
-    assert repr(prefer) in told
+    assert repr(remembered) in told
+    assert "memory.embedding_model" in told
+
+
+def test_a_paid_api_does_not_get_what_the_local_model_embedded(no_library, warnings):
+    resolution = resolve_embedder(None, environ=MISTRAL | OPENAI, remembered="local/all-MiniLM-L6-v2")
+    assert resolution.embedder is None
+    (told,) = warnings()
+    assert "No local embedding backend" in told
 
 
 def test_a_forbidden_provider_is_not_used_for_the_collection_either(full_cache, warnings):
-    resolution = resolve_embedder(None, allow_api=False, environ=OPENAI, prefer="openai/text-embedding-3-small")
-    assert name(resolution) == "local/all-MiniLM-L6-v2"
+    resolution = resolve_embedder(None, allow_api=False, environ=OPENAI, remembered="openai/text-embedding-3-small")
+    assert resolution.embedder is None
     (told,) = warnings()
     assert "memory.allow_api is false" in told
 
 
 def test_a_named_model_comes_before_that_of_the_collection(full_cache):
-    resolution = resolve_embedder("local/all-MiniLM-L6-v2", environ=OPENAI, prefer="openai/text-embedding-3-small")
+    resolution = resolve_embedder("local/all-MiniLM-L6-v2", environ=OPENAI, remembered="openai/text-embedding-3-small")
     assert name(resolution) == "local/all-MiniLM-L6-v2"
 
 

@@ -100,6 +100,7 @@ JOURNAL_DAMAGE = {
     "cut": cut(0.5),
     "head only": cut(0.05),
 }
+some_file_damage = pytest.mark.parametrize("damage", [cut(0.5), of_another_version], ids=["cut", "another version"])
 every_file_damage = pytest.mark.parametrize("damage", FILE_DAMAGE.values(), ids=FILE_DAMAGE.keys())
 every_journal_damage = pytest.mark.parametrize("damage", JOURNAL_DAMAGE.values(), ids=JOURNAL_DAMAGE.keys())
 
@@ -140,7 +141,7 @@ def test_a_damaged_file_is_kept_aside_and_its_turns_come_from_the_others(
     assert (tmp_path / kept).read_bytes() == spoilt, "it is never overwritten"
 
 
-@every_file_damage
+@some_file_damage
 def test_a_damaged_file_and_backup_cost_only_what_no_file_has(
     opened: Opener, tmp_path: Path, logged: Logged, damage: Callable[[Path], None]
 ) -> None:
@@ -277,7 +278,7 @@ def test_a_journal_of_another_version_is_read_as_far_as_it_can_be(opened: Opener
     assert texts(memory) == right
 
 
-@every_file_damage
+@some_file_damage
 def test_both_damaged(opened: Opener, tmp_path: Path, logged: Logged, damage: Callable[[Path], None]) -> None:
     right = a_collection(opened, tmp_path)
     damage(tmp_path / FILE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import subprocess
@@ -170,9 +171,22 @@ def test_a_child_reads_and_writes_stores(opened: Opener, tmp_path: Path) -> None
     assert load_store(path).count() == 1
 
 
+class Listener(logging.Handler):
+    """Keeps warnings and errors."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+
+
 def _ask_much(memory: Memory) -> None:
+    logging.getLogger("ffai").addHandler(listener := Listener())
     ask(memory, *(f"child {number}" for number in range(1100)))
     assert memory.close(timeout=LONGEST).pending == 0
+    assert listener.said == []
 
 
 def test_a_child_that_says_much_writes_the_file(opened: Opener, tmp_path: Path) -> None:
@@ -204,7 +218,11 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 def test_parent_and_child_end_like_any_program(opened: Opener, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=LONGEST
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PROGRAM, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
     )
     assert (done.returncode, done.stderr) == (0, "")
 
