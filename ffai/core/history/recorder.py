@@ -173,7 +173,9 @@ class HistoryRecorder:
             turn_id = None
             if self._memory is not None and reason is None and text is not None:
                 try:
-                    turn_id = self._memory.remember(text_of(said), text, scope=scope, timestamp=now, metadata=attached)
+                    turn_id = self._memory.remember(
+                        text_of(said), text, scope=scope, timestamp=now, metadata=plain_copy(attached)
+                    )
                 except ClosedError:  # another user of the memory has closed it; the answer is there all the same
                     reason = "memory_closed"
                     self._say_closed()
