@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import Figure, latencies, quantile
 from ffai.core.memory import TurnVectorStore
+from ffai.core.memory.identity import NewTurn
 
 DIMENSIONS, TOP_K, QUERIES = 384, 10, 15
 
@@ -48,7 +49,8 @@ def clustered(random: np.random.Generator, count: int) -> NDArray[np.float32]:
 def fill(store: TurnVectorStore, vectors: NDArray[np.float32]) -> None:
     """Add rows to a store as a file does: all at once."""
     count = len(vectors)
-    store._extend(["text"] * count, ["{}"] * count, ["{}"] * count, vectors.astype(np.float64)[:, None])
+    turns = [NewTurn(str(number), "text", "{}", "{}") for number in range(count)]
+    store._extend(turns, vectors.astype(np.float64)[:, None])
 
 
 def numpy_top(rows: NDArray[np.float32], query: NDArray[np.float32]) -> list[int]:

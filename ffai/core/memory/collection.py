@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 
 from ffai._fork import held_over_forks, renew_after_fork
@@ -18,7 +17,6 @@ from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import MAX_BATCH, Indexer
 from ffai.core.memory.journal_file import Arrival, Contents, Durability, FailedTurn
 from ffai.core.memory.place import Place
-from ffai.core.memory.rows import free_id, turns_of
 from ffai.core.memory.saving import Saver
 from ffai.core.memory.status import FlushResult, MemoryStatus
 from ffai.core.memory.steady_journal import HEAL_EVERY, SteadyJournal
@@ -106,11 +104,12 @@ class Collection:
             self.compare_size(vectors[0].size)
             for vector in vectors:
                 as_vector(vector, self.store.dimensions)
+            kept = self.store._free_id(turn)
             if self.place is not None:
-                kept = replace(turn, turn_id=free_id(turn, self.store))
                 self.journal.write(lambda journal: journal.index([(kept, vectors)]))
                 self._worker.poke()
-            return self.store._append(turn.text, turn.turn, turn.metadata, vectors)
+            self.store._put([(kept, vectors)])
+            return self.store._position(kept.turn_id)
 
     def keep(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
         """Make turns that the store holds already part of the collection."""
@@ -136,14 +135,14 @@ class Collection:
                 "The stored vectors have %d numbers, those of %r have %d; the turns are embedded again.",
                 stored, embedder_name(self.embedder), size,
             )  # fmt: skip
-            self.embed_again([turn for turn, _ in turns_of(self.store)])
+            self.embed_again([turn for turn, _ in self.store._turns()])
             self.store.clear()
 
     def adopt(self, store: TurnVectorStore) -> None:
         """Search in another store from now on. Where turns are persisted, both stores' turns are joined in it."""
         with self._changing:
             if self.place is not None:
-                mine, theirs = turns_of(self.store), turns_of(store)
+                mine, theirs = self.store._turns(), store._turns()
                 known, given = ({turn.turn_id for turn, _ in turns} for turns in (mine, theirs))
                 self._join(store, [(turn, vectors) for turn, vectors in mine if turn.turn_id not in given])
                 self.keep([(turn, vectors) for turn, vectors in theirs if turn.turn_id not in known])
@@ -158,9 +157,9 @@ class Collection:
             embedder: what made their vectors.
         """
         with self._changing:
-            known = {turn.turn_id for turn, _ in turns_of(self.store)}
+            known = {turn.turn_id for turn, _ in self.store._turns()}
             known |= self.journal.read(lambda journal: journal.unembedded_ids())
-            new = [(turn, vectors) for turn, vectors in turns_of(store) if turn.turn_id not in known]
+            new = [(turn, vectors) for turn, vectors in store._turns() if turn.turn_id not in known]
             name, theirs = embedder_name(self.embedder), embedder_name(embedder)
             if name == theirs:
                 self._take(new)
@@ -176,8 +175,7 @@ class Collection:
         self._join(self.store, turns)
 
     def _join(self, store: TurnVectorStore, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
-        for turn, vectors in turns:
-            store._append(turn.text, turn.turn, turn.metadata, vectors)
+        store._put(turns)
 
     def move_to(self, open_it: Callable[[], Collection]) -> Collection:
         """Open another collection, give it the turns that wait here, and end. Nothing is indexed meanwhile."""
@@ -215,7 +213,7 @@ class Collection:
                 self.store._replace(vectors)
             self.embedder = embedder
         if self.place is not None:
-            turns = [turn for turn, _ in turns_of(self.store)]
+            turns = [turn for turn, _ in self.store._turns()]
             pairs = list(zip(turns, vectors, strict=True))
             self.journal.write(lambda journal: journal.index(pairs, model=embedder_name(embedder)))
             self._worker.poke()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -123,3 +124,16 @@ def content_id(text: str, turn: Mapping[str, Any], metadata: Mapping[str, Any], 
     content = json.dumps([text, turn, metadata], sort_keys=True, separators=(",", ":"))
     digest = hashlib.blake2b(content.encode(), digest_size=15).hexdigest()
     return f"c{digest}" if copy == 1 else f"c{digest}-{copy}"
+
+
+_CONTENT_ID = re.compile(r"c[0-9a-f]{30}(-[0-9]+)?")
+
+
+def is_content_id(turn_id: str) -> bool:
+    """Tell whether an id was made from a turn's content.
+
+    Examples:
+        >>> is_content_id(content_id("a", {}, {})), is_content_id("a1")
+        (True, False)
+    """
+    return _CONTENT_ID.fullmatch(turn_id) is not None

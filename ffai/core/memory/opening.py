@@ -16,7 +16,7 @@ from ffai.core.memory.collection import Collection
 from ffai.core.memory.journal_file import Durability
 from ffai.core.memory.parquet import FileFacts, read_facts, read_rows
 from ffai.core.memory.place import Place, move_aside
-from ffai.core.memory.rows import Rows, turns_of
+from ffai.core.memory.rows import Rows
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.similarity import Vector
 from ffai.errors import DamagedFileError, SchemaVersionError, StoreFileNotFoundError
@@ -128,7 +128,7 @@ def _bring_in(collection: Collection, in_file: Rows, facts: FileFacts) -> None:
     )
     newer = {turn.new.turn_id: turn for turn in indexed}
     collection.journal.write(lambda journal: journal.start_above(facts.change))
-    in_store = {turn.turn_id: (turn, vectors) for turn, vectors in turns_of(collection.store)}
+    in_store = {turn.turn_id: (turn, vectors) for turn, vectors in collection.store._turns()}
     known = {*newer, *unembedded, *in_store}
     chosen = [row for row, turn in enumerate(in_file.turns) if turn.turn_id not in known]
     _take(collection, in_file.only(chosen), facts.model, parts)

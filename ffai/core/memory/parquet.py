@@ -75,8 +75,8 @@ def persist_store(store: TurnVectorStore, path: str | Path) -> None:
     with_polars(_persist, *store._columns(), Path(path))
 
 
-def _persist(texts: list[str], vectors: Vector, turns: list[str], metadata: list[str], path: Path) -> None:
-    frame = frame_of(texts, vectors, turns, metadata)
+def _persist(turns: list[NewTurn], vectors: Vector, path: Path) -> None:
+    frame = frame_of(turns, vectors)
     replace_file(path, lambda beside: write_frame(frame, beside, FileFacts()))
 
 
@@ -201,26 +201,24 @@ def write_frame(frame: pl.DataFrame, path: Path, facts: FileFacts) -> None:
         raise StoreError(f"The memory file can't be written: {error}") from error
 
 
-def frame_of(texts: Sequence[str], vectors: Vector, turns: Sequence[str], metadata: Sequence[str]) -> pl.DataFrame:
+def frame_of(turns: Sequence[NewTurn], vectors: Vector) -> pl.DataFrame:
     """Make the five columns.
 
     Args:
-        texts: what was embedded.
-        vectors: shape ``(len(texts), dim)``.
-        turns: turn dicts, as JSON.
-        metadata: the caller's metadata, as JSON.
+        turns: one a row.
+        vectors: shape ``(len(turns), dim)``.
     """
     import polars as pl
 
     kind = pl.List(pl.Float64)
-    embedding = pl.Series("embedding", vectors).cast(kind) if len(texts) else pl.Series("embedding", [], dtype=kind)
+    embedding = pl.Series("embedding", vectors).cast(kind) if len(turns) else pl.Series("embedding", [], dtype=kind)
     return pl.DataFrame(
         [
-            pl.Series("text", texts, dtype=pl.String),
+            pl.Series("text", [turn.text for turn in turns], dtype=pl.String),
             embedding,
-            pl.Series("turn", turns, dtype=pl.String),
-            pl.Series("metadata", metadata, dtype=pl.String),
-            pl.repeat(SCHEMA_VERSION, len(texts), dtype=pl.Int8, eager=True).alias("_schema_version"),
+            pl.Series("turn", [turn.turn for turn in turns], dtype=pl.String),
+            pl.Series("metadata", [turn.metadata for turn in turns], dtype=pl.String),
+            pl.repeat(SCHEMA_VERSION, len(turns), dtype=pl.Int8, eager=True).alias("_schema_version"),
         ]
     )
 

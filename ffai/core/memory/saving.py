@@ -196,12 +196,7 @@ def _merged(old: pl.DataFrame | None, new: list[IndexedTurn], unembedded: set[st
     """Join old rows and new turns; a turn that is in both, or waits for a new vector, is dropped from the old."""
     import polars as pl
 
-    fresh = frame_of(
-        [turn.new.text for turn in new],
-        np.array([turn.vector for turn in new]),
-        [turn.new.turn for turn in new],
-        [turn.new.metadata for turn in new],
-    )
+    fresh = frame_of([turn.new for turn in new], np.array([turn.vector for turn in new]))
     if old is None or not len(old):
         return fresh
     replaced = unembedded | {turn.new.turn_id for turn in new}

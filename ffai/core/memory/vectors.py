@@ -120,9 +120,25 @@ class VectorBlocks:
         probe_bytes, probe_scales, lost = as_bytes(probe[None])
         for block, rows in self._filled(count):
             part = scores[block.start : block.start + rows]
-            np.multiply(_byte_products(probe_bytes, block, rows), block.scales[:rows], out=part)
+            np.multiply(_byte_products(probe_bytes, _bytes_of(block)[:rows]), block.scales[:rows], out=part)
         scores *= probe_scales[0]
-        return scores, lost * (1.0 + self._largest_loss) + self._largest_loss + rounding_bound(self.dimensions)
+        return scores, self._error(lost)
+
+    def scan_rows(self, query: Vector, rows: NDArray[np.intp]) -> tuple[Singles, float]:
+        """Score chosen rows, roughly; as :meth:`scan`, for row numbers in any order."""
+        if not self._with_bytes:
+            return self.score(query, rows), rounding_bound(self.dimensions)
+        probe_bytes, probe_scales, lost = as_bytes(query.astype(np.float32)[None])
+        scores = np.empty(rows.size, dtype=np.float32)
+        for block, places in self._by_block(rows):
+            there = rows[places] - block.start
+            scores[places] = _byte_products(probe_bytes, _bytes_of(block)[there]) * block.scales[there]
+        scores *= probe_scales[0]
+        return scores, self._error(lost)
+
+    def _error(self, lost: float) -> float:
+        """Bound the error of a rough score; ``lost`` is how far the bytes of the query are from it."""
+        return lost * (1.0 + self._largest_loss) + self._largest_loss + rounding_bound(self.dimensions)
 
     def _filled(self, count: int) -> Iterator[tuple[_Block, int]]:
         for block in list(self._blocks):
@@ -189,9 +205,14 @@ def as_bytes(directions: Singles) -> tuple[NDArray[np.int8], Singles, float]:
     return numbers, scales, float(np.sqrt(np.einsum("ij,ij->i", lost, lost).max(initial=0.0)))
 
 
-def _byte_products(probe: NDArray[np.int8], block: _Block, rows: int) -> Singles:
+def _bytes_of(block: _Block) -> NDArray[np.int8]:
+    assert block.bytes is not None  # noqa: S101 - blocks have bytes, or none has
+    return block.bytes
+
+
+def _byte_products(probe: NDArray[np.int8], rows: NDArray[np.int8]) -> Singles:
     import numkong
 
-    products = numkong.cdist(probe, block.bytes[:rows], metric="dot", out_dtype="float32")  # type: ignore[index]
+    products = numkong.cdist(probe, rows, metric="dot", out_dtype="float32")
     scores: Singles = np.asarray(products)[0]
     return scores

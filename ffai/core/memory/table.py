@@ -1,0 +1,119 @@
+"""The columns of a store: what is known of each turn, and the rows of its vectors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffai.core.memory.column import Column
+from ffai.core.memory.identity import NewTurn, is_content_id
+from ffai.core.memory.vectors import VectorBlocks
+from ffai.core.similarity import Vector
+
+MOST_DEAD = 4
+"""Vectors of dropped turns are let go of when they are more than an n-th of all."""
+
+Groups = Sequence[Sequence[Vector]] | Vector
+"""For each turn its own vector and its parts'; as an array, shape ``(turns, 1, dim)``."""
+
+
+class Table:
+    """Parallel columns that only grow. ``count`` is raised last: what lies below it is whole and never changes.
+
+    Adding is for one thread at a time. Whoever reads takes ``count`` first, and then needs no lock.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.ids: list[str] = []
+        self.texts: list[str] = []
+        self.turns: list[str] = []
+        self.metadata: list[str] = []
+        self.first_rows = Column(np.intp)
+        """Row of each entry's own vector; the rows of its parts follow it."""
+        self.row_counts = Column(np.intp)
+        self.vectors: VectorBlocks | None = None
+        self.entry_of: dict[str, int] = {}
+        """Where each id is; the last place, where several turns have it."""
+        self.copies: Counter[str] = Counter()
+        """How many turns without an id of their own have the same content."""
+        self.is_dense = True
+        """Whether entry n has row n and no other, and no row belongs to nobody."""
+
+    def extend(self, turns: Sequence[NewTurn], groups: Groups) -> None:
+        """Add turns with their vectors, all of the table's size."""
+        counts = [1] * len(turns) if isinstance(groups, np.ndarray) else [len(group) for group in groups]
+        rows = groups[:, 0] if isinstance(groups, np.ndarray) else np.array([row for group in groups for row in group])
+        if self.vectors is None:
+            self.vectors = VectorBlocks(rows.shape[1])
+        first = self.vectors.count
+        self.vectors.append(rows)
+        self._note(turns, first + np.cumsum([0, *counts[:-1]]), counts)
+
+    def _note(self, turns: Sequence[NewTurn], first_rows: NDArray[np.intp], row_counts: Sequence[int]) -> None:
+        """Add turns whose vectors are there."""
+        count = self.count + len(turns)
+        self.is_dense = self.is_dense and len(turns) == sum(row_counts) and int(first_rows[0]) == self.count
+        self.first_rows.extend(first_rows)
+        self.row_counts.extend(row_counts)
+        self.ids.extend(turn.turn_id for turn in turns)
+        self.texts.extend(turn.text for turn in turns)
+        self.turns.extend(turn.turn for turn in turns)
+        self.metadata.extend(turn.metadata for turn in turns)
+        self.entry_of.update((turn.turn_id, self.count + place) for place, turn in enumerate(turns))
+        self.count = count
+
+    def turn(self, entry: int) -> NewTurn:
+        """Return what is known of an entry."""
+        return NewTurn(self.ids[entry], self.texts[entry], self.turns[entry], self.metadata[entry])
+
+    def rows_of(self, entries: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the rows of entries, each one's own vector's before its parts', and where among them each begins."""
+        count = int(entries.max(initial=-1)) + 1
+        firsts, counts = self.first_rows.view(count)[entries], self.row_counts.view(count)[entries]
+        starts = np.cumsum(counts) - counts
+        if starts.size and int(starts[-1]) == starts.size - 1 and int(counts[-1]) == 1:
+            return firsts, starts  # one row each
+        return np.repeat(firsts - starts, counts) + np.arange(counts.sum()), starts
+
+    def group(self, entry: int) -> list[Vector]:
+        """Return the vectors of an entry, as they were added: its own, then its parts'."""
+        return [] if self.vectors is None else list(self.vectors.exact(self.rows_of(np.array([entry]))[0]))
+
+    def without(self, turn_ids: Collection[str]) -> Table:
+        """Return a table of the other turns; this one stays as it is, for those who still read it."""
+        kept = [entry for entry in range(self.count) if self.ids[entry] not in turn_ids]
+        rows = int(self.row_counts.view(self.count)[kept].sum())
+        fresh = Table()
+        if not kept or self.vectors is None:
+            return fresh
+        if (self.vectors.count - rows) * MOST_DEAD > self.vectors.count:
+            fresh.extend([self.turn(entry) for entry in kept], [self.group(entry) for entry in kept])
+        else:
+            fresh.vectors = self.vectors
+            counts = self.row_counts.view(self.count)[kept]
+            fresh._note([self.turn(entry) for entry in kept], self.first_rows.view(self.count)[kept], counts.tolist())
+            fresh.is_dense = False
+        fresh.copies = self.copies
+        return fresh
+
+    def holds(self, turn_id: str, vectors: Sequence[Vector]) -> bool:
+        """Tell whether a turn is there with just these vectors."""
+        entry = self.entry_of.get(turn_id)
+        if entry is None or len(stored := self.group(entry)) != len(vectors):
+            return False
+        return all(np.array_equal(mine, theirs) for mine, theirs in zip(stored, vectors, strict=True))
+
+    def named(self, turn: NewTurn) -> NewTurn:
+        """Return a turn under an id that tells it from turns of the same content; ids that were given stay."""
+        if turn.turn_id not in self.entry_of or not is_content_id(turn.turn_id):
+            return turn
+        copy = self.copies[turn.turn_id] or 1
+        while (turn_id := f"{turn.turn_id}-{copy + 1}") in self.entry_of:
+            copy += 1
+        self.copies[turn.turn_id] = copy
+        return replace(turn, turn_id=turn_id)
