@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -91,6 +91,26 @@ def check_text(name: str, value: Any) -> str:
         raise InvalidArgumentError(f"{name} is blank: {value!r}.")
     text: str = value
     return text
+
+
+def check_ids(name: str, value: Any) -> list[str]:
+    """Return ids as a list; one id alone is a list of one.
+
+    Raises:
+        ArgumentTypeError: one of them is not text.
+
+    Examples:
+        >>> check_ids("turn_ids", "a1"), check_ids("turn_ids", ("a1", "a2"))
+        (['a1'], ['a1', 'a2'])
+    """
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable) or isinstance(value, (Mapping, bytes)):
+        raise ArgumentTypeError(f"{name} must be ids, not {type(value).__name__}: {value!r:.100}.")
+    ids = list(value)
+    for turn_id in ids:
+        check_str(f"each of {name}", turn_id)
+    return ids
 
 
 def check_timestamp(name: str, value: Any) -> float:

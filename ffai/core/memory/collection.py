@@ -7,25 +7,23 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from functools import partial
 
 from ffai._fork import held_over_forks, renew_after_fork
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_name
 from ffai.core.memory.exit import end_at_exit
+from ffai.core.memory.following import Follower
 from ffai.core.memory.identity import NewTurn
-from ffai.core.memory.indexing import MAX_BATCH, Indexer
-from ffai.core.memory.journal_file import Arrival, Contents, Durability, FailedTurn
+from ffai.core.memory.indexing import Indexer
+from ffai.core.memory.journal_file import Arrival, Durability, FailedTurn
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
 from ffai.core.memory.status import FlushResult, MemoryStatus
 from ffai.core.memory.steady_journal import HEAL_EVERY, SteadyJournal
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.turnstile import Turnstile
-from ffai.core.memory.vectorise import embed_turns
 from ffai.core.memory.worker import Worker
 from ffai.core.similarity import Vector, as_vector
-from ffai.errors import ClosedError
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +33,11 @@ SHORT_REST = 0.1
 """Seconds that a flush waits for the background thread to end, so that it is gone when all is done."""
 SHORT_WRITE = 8
 """Turns whose vectors are journaled in one transaction: a turn that is accepted meanwhile waits for it."""
+LOOK_AFTER_OTHERS = 1.0
+"""Seconds between two looks whether a process that turns wait for still lives."""
 
+Turns = Sequence[tuple[NewTurn, Sequence[Vector]]]
+"""Turns, each with its own vector and its parts'."""
 Look = tuple[FlushResult, tuple[FailedTurn, ...]]
 """How many turns are in which state, and those that failed."""
 
@@ -61,15 +63,22 @@ class Collection:
         self.notes: list[str] = []
         self.when_healed: Callable[[], None] | None = None
         """What is to be done as soon as the journal file can be opened, where it can't yet."""
+        self.chores: list[Callable[[], None]] = []
+        """What the worker looks after besides, each time it works."""
         self.model_is_unknown = False
         """Whether nothing tells yet if the stored vectors are of this embedder's size."""
         self.queries = Turnstile()
         self.closed = False
         self.journal = SteadyJournal(place.journal if place else None, durability)
         self.saver = Saver(place, self.journal) if place else None
-        self._changing = held_over_forks(threading.RLock())  # between a batch's commit and clear, reindex
-        self._switching = held_over_forks(threading.Lock())  # between an embedder and the vectors it made
-        self._epoch = 0
+        self.follower = Follower(place, self.journal, self.notes) if place else None
+        self.changing = held_over_forks(threading.RLock())
+        """Held while journal and store change together."""
+        self.switching = held_over_forks(threading.Lock())
+        """Held while an embedder and the vectors it made are exchanged."""
+        self.epoch = 0
+        """Is another number when turns that are being embedded are not wanted any more."""
+        self._others_wait, self._look_at = False, 0.0
         self.renew_after_fork()
         renew_after_fork(self)
         self._indexer = Indexer(self.journal, self.queries)
@@ -98,23 +107,21 @@ class Collection:
         Raises:
             DimensionError: the vectors are of another size than those in the store. Nothing is kept.
         """
-        with self._changing:
+        with self.changing:
             if embedder is not self.embedder:
                 return None
             self.compare_size(vectors[0].size)
             for vector in vectors:
                 as_vector(vector, self.store.dimensions)
             kept = self.store._free_id(turn)
-            if self.place is not None:
-                self.journal.write(lambda journal: journal.index([(kept, vectors)]))
-                self._worker.poke()
+            self.keep([(kept, vectors)])
             self.store._put([(kept, vectors)])
             return self.store._position(kept.turn_id)
 
-    def keep(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
-        """Make turns that the store holds already part of the collection."""
-        if turns:
-            self.journal.write(lambda journal: journal.index(turns))
+    def keep(self, turns: Turns) -> None:
+        """Make turns that the store holds, or is about to, part of the collection."""
+        if turns and self.place is not None:
+            self.did(self.journal.write(lambda journal: journal.index(turns)))
             self._worker.poke()
 
     def embed_again(self, turns: Sequence[NewTurn]) -> None:
@@ -122,11 +129,30 @@ class Collection:
         self.journal.write(lambda journal: journal.embed_again(turns))
         self._worker.poke()
 
+    def take(self, turns: Turns, arrived: Sequence[Arrival] | None = None) -> None:
+        """Keep turns and their vectors, first where they are durable, then where they are searched.
+
+        Args:
+            turns: each with its own vector and its parts'.
+            arrived: the turns as they waited; those that wait no longer are left out.
+        """
+        model = embedder_name(self.embedder)
+        changes = self.journal.write(
+            lambda journal: journal.index(turns, arrived, model=model, keep=self.place is not None)
+        )
+        self.did(changes)
+        self.store._put([pair for pair, change in zip(turns, changes, strict=True) if change is not None])
+
+    def did(self, changes: Sequence[int | None]) -> None:
+        """Note changes that this process has made to journal and store."""
+        if self.follower is not None:
+            self.follower.did(changes)
+
     def compare_size(self, size: int) -> None:
         """Embed all turns again where the first vector shows that a model without a name was another one."""
         if not self.model_is_unknown:  # a search waits for no lock
             return
-        with self._changing:
+        with self.changing:
             was_unknown, self.model_is_unknown = self.model_is_unknown, False
             stored = self.store.dimensions
             if not was_unknown or stored in (None, size):
@@ -138,89 +164,18 @@ class Collection:
             self.embed_again([turn for turn, _ in self.store._turns()])
             self.store.clear()
 
-    def adopt(self, store: TurnVectorStore) -> None:
-        """Search in another store from now on. Where turns are persisted, both stores' turns are joined in it."""
-        with self._changing:
-            if self.place is not None:
-                mine, theirs = self.store._turns(), store._turns()
-                known, given = ({turn.turn_id for turn, _ in turns} for turns in (mine, theirs))
-                self._join(store, [(turn, vectors) for turn, vectors in mine if turn.turn_id not in given])
-                self.keep([(turn, vectors) for turn, vectors in theirs if turn.turn_id not in known])
-            self._epoch += 1
-            self.store = store
-
-    def take_in(self, store: TurnVectorStore, embedder: Embedder) -> None:
-        """Join the turns of another store, each once; those that another model embedded are embedded again.
-
-        Args:
-            store: the turns; it is left as it is.
-            embedder: what made their vectors.
-        """
-        with self._changing:
-            known = {turn.turn_id for turn, _ in self.store._turns()}
-            known |= self.journal.read(lambda journal: journal.unembedded_ids())
-            new = [(turn, vectors) for turn, vectors in store._turns() if turn.turn_id not in known]
-            name, theirs = embedder_name(self.embedder), embedder_name(embedder)
-            if name == theirs:
-                self._take(new)
-                self._worker.poke()
-                return
-            logger.warning("The files are in use with the embedding model %r; %r is not used.", name, theirs)
-            self.embed_again([turn for turn, _ in new])
-
-    def _take(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], arrived: Sequence[Arrival] = ()) -> None:
-        """Keep turns and their vectors, first where they are durable, then where they are searched."""
-        durable = () if self.place is None else turns
-        self.journal.write(lambda journal: journal.index(durable, arrived))
-        self._join(self.store, turns)
-
-    def _join(self, store: TurnVectorStore, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
-        store._put(turns)
-
-    def move_to(self, open_it: Callable[[], Collection]) -> Collection:
-        """Open another collection, give it the turns that wait here, and end. Nothing is indexed meanwhile."""
-        with self._changing:
-            other = open_it()
-            self._epoch += 1
-            waiting = Contents(arrivals=self.journal.read(lambda journal: journal.contents().arrivals))
-            self._last_look, self.closed = self._look(), True
-            other.journal.write(lambda journal: journal.take_over(waiting))
-        other.wake()
-        self._worker.stop(0.0, self._finish)
-        return other
-
-    def reindex(self, embedder: Embedder) -> None:
-        """Embed all stored texts with another embedder, then use it; see :meth:`Memory.reindex`."""
-        vectors: list[list[Vector]] = []
-        epoch = self._epoch
-        while True:
-            texts = self.store._texts(len(vectors))
-            for start in range(0, len(texts), MAX_BATCH):
-                size = vectors[0][0].size if vectors else None
-                vectors += embed_turns(embedder, texts[start : start + MAX_BATCH], size)
-            with self._changing:
-                if self.closed:
-                    raise ClosedError("The memory was closed, or moved, while it was embedded again.")
-                if epoch != self._epoch:
-                    vectors, epoch = [], self._epoch
-                elif self.store.count() == len(vectors):
-                    self._switch_to(embedder, vectors)
-                    return
-
-    def _switch_to(self, embedder: Embedder, vectors: list[list[Vector]]) -> None:
-        with self._switching:
-            if vectors:
-                self.store._replace(vectors)
-            self.embedder = embedder
-        if self.place is not None:
-            turns = [turn for turn, _ in self.store._turns()]
-            pairs = list(zip(turns, vectors, strict=True))
-            self.journal.write(lambda journal: journal.index(pairs, model=embedder_name(embedder)))
-            self._worker.poke()
+    def catch_up(self) -> None:
+        """Take over what other processes did."""
+        if self.follower is None or self.closed or not self.follower.is_behind():
+            return
+        with self.changing:
+            found = self.follower.catch_up(self.store, embedder_name(self.embedder))
+            if found is not None and self.saver is not None:
+                self.saver.found(len(found.rows.turns), found.facts)
 
     def is_current(self, embedder: Embedder) -> bool:
         """Tell whether the stored vectors are an embedder's; waits while they are being exchanged."""
-        with self._switching:
+        with self.switching:
             return embedder is self.embedder
 
     def wake(self) -> None:
@@ -234,32 +189,24 @@ class Collection:
             self._worker.poke()
         return count
 
-    def clear(self) -> None:
-        """Drop all turns, from memory and from the files; those that are just being embedded too.
-
-        Raises:
-            StoreError: the files can't be written just now.
-        """
-        with self.saver.kept_still() if self.saver else nullcontext(), self._changing:
-            self.journal.clear()
-            self._epoch += 1
-            if self.saver:
-                self.saver.remove_files()
-            self.store.clear()
-        self._tell()
-
     # Waiting
 
     def is_waiting(self, up_to: int = sys.maxsize) -> bool:
-        """Tell whether a turn waits that can be embedded now.
+        """Tell whether a turn waits that this process can embed now.
 
         Args:
             up_to: number of the change up to which turns count.
         """
-        if self.closed or isinstance(self.embedder, AbsentEmbedder):
+        if self.closed or not self._embeds:
             return False
-        with self._changing:  # a turn leaves the waiting ones a moment before it is in the store
+        with self.changing:  # a turn leaves the waiting ones a moment before it is in the store
             return self.journal.read(lambda journal: journal.count_due(up_to)) > 0
+
+    @property
+    def _embeds(self) -> bool:
+        """Whether this process can embed turns: it has a model, and no other process has chosen another one."""
+        chosen_elsewhere = self.follower is not None and self.follower.model is not None
+        return not chosen_elsewhere and not isinstance(self.embedder, AbsentEmbedder)
 
     def wait_for_accepted(self, timeout: float | None) -> None:
         """Wait until the turns accepted so far are indexed, failed or postponed, or the time is over."""
@@ -308,9 +255,15 @@ class Collection:
         finally:
             self._closing.release()
 
+    def end_now(self) -> None:
+        """Take no more turns: they are another collection's from now on. Those that wait here are not embedded."""
+        self.epoch += 1
+        self._last_look, self.closed = self._look(), True
+        self._worker.stop(0.0, self._finish)
+
     def _close(self, deadline: float | None) -> FlushResult:
         self.flush(_left(deadline))
-        with self._changing:
+        with self.changing:
             self._last_look, self.closed = self._look(), True
         result = self.counts()
         left = None if deadline is None else max(0.05, deadline - time.monotonic())
@@ -331,13 +284,16 @@ class Collection:
 
     def status(self) -> MemoryStatus:
         """See :class:`MemoryStatus`."""
+        self.catch_up()
         counts, failed = self._look()
+        since = None if self.closed else self.journal.read(lambda journal: journal.oldest_waiting())
         return MemoryStatus(
             backend=str(getattr(self.embedder, "provider", None) or type(self.embedder).__name__),
             model=embedder_name(self.embedder),
             dimensions=self._size(),
             indexed=counts.indexed,
             pending=counts.pending,
+            oldest_pending=None if since is None else max(0.0, time.time() - since),
             failed=failed,
             not_durable=self.journal.not_durable,
             problem=self._problem(),
@@ -350,7 +306,9 @@ class Collection:
         """Tell why turns are not durable, not in the file, or not embedded just now."""
         saving = self.saver.problem if self.saver else None
         absent = self.embedder.reason if isinstance(self.embedder, AbsentEmbedder) else None
-        return self.journal.problem or saving or absent
+        other = self.follower.model if self.follower else None
+        elsewhere = None if other is None else f"Another process embeds the turns with {other!r}: start this one anew."
+        return self.journal.problem or saving or absent or elsewhere
 
     def _size(self) -> int | None:
         """Tell how many numbers a vector has: as those that are stored, else as the embedder says."""
@@ -362,25 +320,44 @@ class Collection:
 
     def _work(self) -> float | None:
         """Embed one batch of what is due, write the file if it is time; tell when to come again."""
+        more = False
         try:
             if self.journal.heal():
-                self._catch_up()
-            embedder = self.embedder
-            more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self._epoch))
+                self._after_healing()
+            self.catch_up()
+            self._look_after_others()
+            if self._embeds:
+                embedder = self.embedder
+                more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self.epoch))
+            for chore in self.chores:
+                chore()
             if self.saver is not None:
                 self.saver.save_if_due(drained=not more)
         finally:  # whatever went wrong: one who waits looks again
-            self._tell()
+            self.tell()
         return 0.0 if more else self._next_look()
 
-    def _catch_up(self) -> None:
-        with self._changing:
+    def _after_healing(self) -> None:
+        with self.changing:
             late, self.when_healed = self.when_healed, None
             if late is not None:
                 late()
 
+    def _look_after_others(self) -> None:
+        """Embed what waits for processes that ended, and leave to others what this one can't embed."""
+        if self.place is None or not self.journal.healthy or time.monotonic() < self._look_at:
+            return
+        if self._embeds:
+            self._others_wait = self.journal.write(lambda journal: journal.adopt())
+        else:
+            self.journal.write(lambda journal: journal.release())
+        self._look_at = time.monotonic() + LOOK_AFTER_OTHERS
+
     def _next_look(self) -> float | None:
+        self._look_at = 0.0
         looks = [] if self.journal.healthy else [HEAL_EVERY]
+        if self._others_wait:
+            looks.append(LOOK_AFTER_OTHERS)
         if self.saver is not None and (again := self.saver.next_try) is not None:
             looks.append(again)
         if (due := self.journal.read(lambda journal: journal.next_retry())) is not None:
@@ -393,29 +370,32 @@ class Collection:
         """Keep the vectors of turns, unless they are not wanted any more."""
         for start in range(0, len(batch), SHORT_WRITE):
             some = slice(start, start + SHORT_WRITE)
-            with self._changing:
+            with self.changing:
                 if not self._wants(embedder, epoch):
                     return False
                 self.compare_size(vectors[start][0].size)
                 turns = [(arrival.new, of_turn) for arrival, of_turn in zip(batch[some], vectors[some], strict=True)]
-                self._take(turns, batch[some])
-        self._tell()
+                self.take(turns, batch[some])
+        self.tell()
         return self._wants(embedder, epoch)
 
     def _wants(self, embedder: Embedder, epoch: int) -> bool:
         """Tell whether turns that were taken then are still wanted; those of a closed one wait for the next start."""
-        return epoch == self._epoch and embedder is self.embedder and not self.closed
+        return epoch == self.epoch and embedder is self.embedder and not self.closed
 
     def _finish(self) -> None:
         """End what the worker owns: the last thing its thread does."""
         self.journal.heal(now=True)
+        if self.place is not None:
+            self.journal.write(lambda journal: journal.release())
         if self.saver:
             self.saver.ask()
             self.saver.save_if_due(drained=True)
         self.journal.close()
-        self._tell()
+        self.tell()
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """Let those who wait look again."""
         with self._progress:
             self._progress.notify_all()
 

@@ -26,7 +26,7 @@ WAIT_TO_OPEN = 3.0
 
 _APPLICATION_ID = 0x66666169
 """``ffai``, in the place SQLite has for telling files apart."""
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE arrivals (
@@ -35,7 +35,9 @@ CREATE TABLE arrivals (
     failed INTEGER NOT NULL DEFAULT 0,
     tries INTEGER NOT NULL DEFAULT 0,
     retry_at REAL NOT NULL DEFAULT 0,
-    reason TEXT
+    reason TEXT,
+    accepted_at REAL NOT NULL DEFAULT 0,
+    owner TEXT
 );
 CREATE TABLE indexed (
     change INTEGER PRIMARY KEY,
@@ -46,10 +48,16 @@ CREATE TABLE parts (
     turn_id TEXT NOT NULL, part INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (turn_id, part)
 ) WITHOUT ROWID;
 """
+_TOMBSTONES = "CREATE TABLE forgotten (change INTEGER PRIMARY KEY, turn_id TEXT NOT NULL UNIQUE);"
+_UPGRADE_FROM_1 = f"""
+ALTER TABLE arrivals ADD COLUMN accepted_at REAL NOT NULL DEFAULT 0;
+ALTER TABLE arrivals ADD COLUMN owner TEXT;
+{_TOMBSTONES}
+"""
 
 TURN = "turn_id, text, turn, metadata"
 """The columns of a turn."""
-WAITING = f"{TURN}, failed, tries, retry_at, reason"
+WAITING = f"{TURN}, failed, tries, retry_at, reason, accepted_at"
 """The columns of a turn that waits."""
 
 
@@ -69,8 +77,8 @@ class IndexedTurn:
 
     change: int
     new: NewTurn
-    vector: Vector
-    """Its own vector, shape ``(dim,)``; see ``Journal.all_parts()`` for those of its parts."""
+    vectors: list[Vector]
+    """Its own vector, shape ``(dim,)``, and those of its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,29 @@ class FailedTurn:
     text: str
     reason: str
     attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What happened to a collection since a change, whoever did it."""
+
+    last: int
+    """Number of the last change."""
+    complete_from: int
+    """What was indexed or forgotten up to this change may be missing: the memory file holds it."""
+    cleared_at: int
+    """Number of the change that dropped everything; 0 if none did."""
+    forgotten: set[str]
+    """Ids of the turns that were forgotten."""
+    indexed: list[IndexedTurn]
+    """Turns with the vectors they have now, in the order of their changes."""
+    model: str | None
+    """Name of the model that makes the vectors."""
+
+    @property
+    def last_indexed(self) -> int:
+        """Number of the last change that indexed a turn; 0 if there is none."""
+        return self.indexed[-1].change if self.indexed else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +128,8 @@ CONTENTS = (
     f"SELECT {WAITING} FROM arrivals ORDER BY change",
     f"SELECT {TURN}, vector FROM indexed ORDER BY change",
     "SELECT turn_id, part, vector FROM parts ORDER BY turn_id, part",
-    "SELECT name, value FROM facts WHERE name NOT IN ('journal_id', 'last_change') ORDER BY name",
+    "SELECT name, value FROM facts WHERE name NOT IN ('journal_id', 'last_change', 'cleared_at', 'complete_from')"
+    " ORDER BY name",
 )
 """Queries for the fields of :class:`Contents`."""
 
@@ -143,39 +175,47 @@ def connect(path: Path | str, durability: Durability, wait: float) -> sqlite3.Co
 
 def _prepare(connection: sqlite3.Connection, path: Path | str, durability: Durability) -> None:
     with transaction(connection, "BEGIN"):  # all that is read is of one moment: another process may be making it
-        is_new = _is_new(connection)
+        state = _state(connection)
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("PRAGMA secure_delete = ON")
     if path != IN_MEMORY:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # a writer must never pay for one
-    if is_new:
+    if state != "ready":
         with transaction(connection, "BEGIN IMMEDIATE"):
-            if _is_new(connection):
+            state = _state(connection)  # another process may have been quicker
+            if state == "new":
                 _make(connection)
+            elif state == "old":
+                _run(connection, _UPGRADE_FROM_1)
+                connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 
-def _is_new(connection: sqlite3.Connection) -> bool:
-    """Tell whether a database is empty; raises where it is another program's, or another version's."""
+def _state(connection: sqlite3.Connection) -> Literal["new", "old", "ready"]:
+    """Tell what a database is; raises where it is another program's, or a version that is not known."""
     program, version = (
         connection.execute("PRAGMA application_id").fetchone()[0],
         connection.execute("PRAGMA user_version").fetchone()[0],
     )
     if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        return True
-    if (program, version) != (_APPLICATION_ID, _VERSION):
+        return "new"
+    if program != _APPLICATION_ID or version not in (1, _VERSION):
         raise sqlite3.DatabaseError(f"not a journal of this version: application {program}, version {version}")
-    return False
+    return "ready" if version == _VERSION else "old"
 
 
 def _make(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {_VERSION}")
-    for statement in _SCHEMA.split(";"):
-        connection.execute(statement)
+    _run(connection, _SCHEMA + _TOMBSTONES)
     connection.execute("INSERT INTO facts VALUES ('journal_id', ?)", (uuid.uuid4().hex,))
     connection.execute("INSERT INTO facts VALUES ('last_change', 0)")
+
+
+def _run(connection: sqlite3.Connection, script: str) -> None:
+    for statement in script.split(";"):  # executescript() would end the transaction
+        connection.execute(statement)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Collection as Ids
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -11,9 +12,9 @@ from typing import Any, get_args
 
 from ffai._fork import held_over_forks
 from ffai._text import clean_text
-from ffai.core.arguments import check_number, check_search
+from ffai.core.arguments import check_ids, check_number, check_search
 from ffai.core.embeddings.protocol import Embedder
-from ffai.core.memory import sharing
+from ffai.core.memory import forgetting, joining, reembedding, sharing
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.distinct import search_distinct
 from ffai.core.memory.hit import TurnHit
@@ -21,7 +22,8 @@ from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere
 from ffai.core.memory.journal_file import Durability
 from ffai.core.memory.opening import open_collection
 from ffai.core.memory.place import Place
-from ffai.core.memory.status import FlushResult, MemoryStatus
+from ffai.core.memory.reembedding import Progress
+from ffai.core.memory.status import FlushResult, ForgetResult, MemoryStatus
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts, embed_turns, texts_and_parts
 from ffai.core.scope import MemoryScope
@@ -71,7 +73,7 @@ class Memory:
     @store.setter
     def store(self, store: TurnVectorStore) -> None:
         with self._entering:
-            self._collection.adopt(store)
+            joining.adopt(self._collection, store)
 
     # Adding
 
@@ -175,7 +177,8 @@ class Memory:
         """
         check_search(query, top_k, threshold, wait)
         self._collection.wait_for_accepted(_seconds(wait))
-        if top_k <= 0 or not self.count():
+        self._collection.catch_up()
+        if top_k <= 0 or not self.store.count():
             return []
         while True:
             embedder = self.embeddings
@@ -196,7 +199,8 @@ class Memory:
         """Await :meth:`search`."""
         check_search(query, top_k, threshold, wait)
         await asyncio.to_thread(self._collection.wait_for_accepted, _seconds(wait))
-        if top_k <= 0 or not self.count():
+        await asyncio.to_thread(self._collection.catch_up)
+        if top_k <= 0 or not self.store.count():
             return []
         while True:
             embedder = self.embeddings
@@ -234,26 +238,52 @@ class Memory:
 
     # Looking after it
 
-    def reindex(self, new_embeddings: Embedder) -> None:
+    def reindex(self, new_embeddings: Embedder, *, progress: Progress | None = None) -> None:
         """Embed all stored texts again with another embedder, and use that one from now on.
 
         All or nothing: where it fails, the store is as it was. Turns that come meanwhile are embedded again too.
+
+        Args:
+            new_embeddings: makes the vectors from now on.
+            progress: is called with how many turns are done, and how many there are.
 
         Raises:
             EmbeddingError: the new embedder gave vectors that can't be used.
             Exception: whatever the new embedder raises.
         """
         _check_embedder(new_embeddings)
-        self._open.reindex(new_embeddings)
+        reembedding.reindex(self._open, new_embeddings, progress)
 
-    async def areindex(self, new_embeddings: Embedder) -> None:
+    async def areindex(self, new_embeddings: Embedder, *, progress: Progress | None = None) -> None:
         """Await :meth:`reindex`."""
         _check_embedder(new_embeddings)
-        await asyncio.to_thread(self.reindex, new_embeddings)
+        await asyncio.to_thread(self.reindex, new_embeddings, progress=progress)
 
     def count(self) -> int:
-        """Return how many turns a search can find."""
+        """Return how many turns a search can find, those of other processes too."""
+        self._collection.catch_up()
         return self.store.count()
+
+    def forget(self, turn_ids: str | Ids[str]) -> ForgetResult:
+        """Forget turns for good: in memory, in the files and what was moved aside of them, and in other processes.
+
+        A turn that is just being embedded, here or in another process, does not come back. When this returns, the
+        text is nowhere in the folder any more, unless the result says where it remains and why.
+
+        Args:
+            turn_ids: which turns, as ``TurnHit.turn_id`` gives them; unknown ones do no harm. Turns from elsewhere
+                with the same text, turn dict and metadata have the same id, and are forgotten together.
+
+        Raises:
+            ArgumentTypeError: an id is not text.
+            StoreError: the files can't be written just now. What is not forgotten yet is said; it is forgotten as soon
+                as that works.
+        """
+        return forgetting.forget(self._open, check_ids("turn_ids", turn_ids))
+
+    async def aforget(self, turn_ids: str | Ids[str]) -> ForgetResult:
+        """Await :meth:`forget`."""
+        return await asyncio.to_thread(self.forget, turn_ids)
 
     def clear(self) -> None:
         """Forget all turns, those that wait to be embedded too; where they are persisted, the files as well.
@@ -261,7 +291,7 @@ class Memory:
         Raises:
             StoreError: the files can't be written just now; forget them later.
         """
-        self._open.clear()
+        forgetting.clear(self._open)
 
     def status(self) -> MemoryStatus:
         """Tell what is stored, what waits, what failed and why, and where the files are."""
@@ -332,7 +362,7 @@ class Memory:
         with self._entering:
             own = self._open
             if own.place is None:
-                self._collection = own.move_to(lambda: self._share(place, durability))
+                self._collection = joining.move_to(own, lambda: self._share(place, durability))
             elif own.place != place:
                 raise InvalidArgumentError(f"The memory is kept in {str(own.place.file)!r} already.")
 
@@ -341,7 +371,7 @@ class Memory:
         shared = sharing.acquire(place, lambda: open_collection(own.embedder, place, own.store, durability=durability))
         try:
             if shared.store is not own.store:
-                shared.take_in(own.store, own.embedder)
+                joining.take_in(shared, own.store, own.embedder)
         except BaseException:
             if sharing.release(shared):
                 shared.close(0.0)

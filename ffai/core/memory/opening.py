@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import sqlite3
 from contextlib import closing, suppress
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ffai._atomic import replace_file
 from ffai.core.embeddings.protocol import Embedder, embedder_name
 from ffai.core.memory.collection import Collection
+from ffai.core.memory.forgetting import finish_forgetting
+from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.journal_file import Durability
-from ffai.core.memory.parquet import FileFacts, read_facts, read_rows
-from ffai.core.memory.place import Place, move_aside
-from ffai.core.memory.rows import Rows
+from ffai.core.memory.parquet import read_facts
+from ffai.core.memory.place import Place
+from ffai.core.memory.reading import read_collection
 from ffai.core.memory.turn_store import TurnVectorStore
-from ffai.core.similarity import Vector
-from ffai.errors import DamagedFileError, SchemaVersionError, StoreFileNotFoundError
-
-if TYPE_CHECKING:
-    pass
 
 logger = logging.getLogger(__name__)
 
@@ -41,16 +34,12 @@ def open_collection(
         store: where the turns go; those it holds already become part of the collection.
         durability: see :class:`~ffai.core.memory.journal.Journal`.
     """
-    notes: list[str] = []
-    in_file, facts = _newest_readable(place, notes)
     collection = Collection(embedder, store, place, durability)
-    collection.notes = notes
-    if collection.saver is not None:
-        collection.saver.found(len(in_file.turns), facts)
+    collection.chores.append(partial(finish_forgetting, collection))
     if not collection.journal.healthy:
-        collection.when_healed = partial(_bring_in, collection, in_file, facts)
+        collection.when_healed = partial(_bring_in, collection)
     try:
-        _bring_in(collection, in_file, facts)
+        _bring_in(collection)
     except BaseException:
         collection.close(0.0)
         raise
@@ -73,85 +62,37 @@ def remembered_model(place: Place) -> str | None:
     return None
 
 
-def _newest_readable(place: Place, notes: list[str]) -> tuple[Rows, FileFacts]:
-    """Read the memory file, or else the one before it."""
-    for path in (place.file, place.backup):
-        try:
-            rows, facts = read_rows(path)
-        except StoreFileNotFoundError:
-            continue
-        except (DamagedFileError, SchemaVersionError) as error:
-            _set_aside(path, error, notes)
-            continue
-        except OSError as error:  # not the file's fault: it is left where it is, and not written over either
-            _say(f"{path.name!r} can't be opened: {error}", notes)
-            continue
-        if path == place.backup:
-            note = f"{place.file.name!r} is gone or damaged; {len(rows.turns)} turns come from {path.name!r}."
-            _say(note, notes, logging.WARNING)
-            _restore(place)
-        return rows, facts
-    return Rows.journaled([]), FileFacts()
-
-
-def _restore(place: Place) -> None:
-    """Make the memory file from its backup, so that there are two of them again."""
-    if not place.file.exists():
-        with suppress(OSError):  # it is made when the next turns are saved
-            replace_file(place.file, partial(shutil.copyfile, place.backup))
-
-
-def _set_aside(path: Path, error: Exception, notes: list[str]) -> Path | None:
-    try:
-        aside = move_aside(path)
-    except OSError as problem:
-        _say(f"{error} It can't be moved aside either: {problem}", notes)
-        return None
-    _say(f"{error} It was moved to {aside.name!r}; its turns come from the other files where they hold them.", notes)
-    return aside
-
-
-def _say(note: str, notes: list[str], level: int = logging.ERROR) -> None:
-    logger.log(level, "%s", note)
-    notes.append(note)
-
-
-def _bring_in(collection: Collection, in_file: Rows, facts: FileFacts) -> None:
-    """Join the turns of the file, of the journal and of the store, each once; the store then holds them all."""
-    indexed, unembedded, parts, model = collection.journal.read(
-        lambda journal: (
-            journal.indexed_since(facts.change_in(journal.journal_id)),
-            journal.unembedded_ids(),
-            journal.all_parts(),
-            journal.fact("model"),
-        )
-    )
-    newer = {turn.new.turn_id: turn for turn in indexed}
-    collection.journal.write(lambda journal: journal.start_above(facts.change))
-    in_store = {turn.turn_id: (turn, vectors) for turn, vectors in collection.store._turns()}
-    known = {*newer, *unembedded, *in_store}
-    chosen = [row for row, turn in enumerate(in_file.turns) if turn.turn_id not in known]
-    _take(collection, in_file.only(chosen), facts.model, parts)
-    if newer:
-        rows = Rows.journaled([turn for turn_id, turn in newer.items() if turn_id not in in_store])
-        _take(collection, rows, model, parts)
-    kept = {*newer, *unembedded, *(turn.turn_id for turn in in_file.turns)}
-    collection.keep([pair for turn_id, pair in in_store.items() if turn_id not in kept])
+def _bring_in(collection: Collection) -> None:
+    """Join the turns of the files and of the store, each once; the store then holds them all."""
+    assert collection.place and collection.saver and collection.follower  # noqa: S101, PT018 - it is opened on files
+    found = read_collection(collection.place, collection.journal, collection.notes)
+    in_file, changes = found.facts, found.changes
+    given = {turn.turn_id: (turn, vectors) for turn, vectors in collection.store._turns()}
+    old = found.old_rows(besides=given)
+    newer = [(turn.new, turn.vectors) for turn in changes.indexed if turn.new.turn_id not in given]
+    collection.saver.found(len(found.rows.turns), in_file)
+    collection.journal.write(lambda journal: journal.start_above(in_file.change))
+    if old.turns and not _is_replaced(collection, old.turns, in_file.model, old.vectors.shape[1]):
+        old.add_to(collection.store, found.parts)
+    if newer and not _is_replaced(collection, [turn for turn, _ in newer], changes.model, newer[0][1][0].size):
+        collection.store._put(newer)
+    known = {turn.new.turn_id for turn in changes.indexed} | found.unembedded
+    known |= {turn.turn_id for turn in found.rows.turns}
+    collection.keep([pair for turn_id, pair in given.items() if turn_id not in known])
     collection.journal.write(lambda journal: journal.note("model", embedder_name(collection.embedder)))
-    if collection.journal.read(lambda journal: journal.count_unembedded()):
+    collection.follower.begin(found)
+    if found.unembedded:
         collection.wake()
 
 
-def _take(collection: Collection, rows: Rows, model: str | None, parts: dict[str, list[Vector]]) -> None:
-    """Put rows in the store; those of another model are embedded again."""
-    if not rows.turns:
-        return
-    if _is_of_another_model(collection.embedder, model, rows.vectors.shape[1]):
-        collection.embed_again(rows.turns)
-        return
+def _is_replaced(collection: Collection, turns: list[NewTurn], model: str | None, dimensions: int) -> bool:
+    """Let turns whose vectors are of another model be embedded again; tells whether they are."""
+    if _is_of_another_model(collection.embedder, model, dimensions):
+        collection.embed_again(turns)
+        return True
     if model is None:
         collection.model_is_unknown = True
-    rows.add_to(collection.store, parts)
+    return False
 
 
 def _is_of_another_model(embedder: Embedder, model: str | None, dimensions: int) -> bool:

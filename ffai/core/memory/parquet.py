@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
+from collections.abc import Collection as Ids
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -124,6 +125,20 @@ def read_file(path: Path) -> tuple[pl.DataFrame, FileFacts]:
     blanks = [pl.col(name).fill_null(blank) for name, blank in (("text", ""), ("turn", "{}"), ("metadata", "{}"))]
     vectors = pl.col("embedding").cast(pl.List(pl.Float64))
     return frame.select(COLUMNS).with_columns(*blanks, vectors), facts
+
+
+def drop_rows(path: Path, turn_ids: Ids[str]) -> int:
+    """Write a memory file anew without some turns; the rest of it stays as it is. Raises as :func:`load_store`.
+
+    Returns:
+        How many rows were dropped.
+    """
+    frame, facts = read_file(path)
+    kept = [turn_id not in turn_ids for turn_id in row_ids(frame)]
+    dropped = len(kept) - sum(kept)
+    if dropped:
+        replace_file(path, lambda beside: write_frame(frame.filter(kept), beside, facts))
+    return dropped
 
 
 def read_facts(path: Path) -> FileFacts:

@@ -1,4 +1,4 @@
-"""Turns with their vectors, side by side: as a file, a journal or a store holds them."""
+"""Turns with their vectors, side by side, as a file holds them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ffai.core.memory.identity import NewTurn
-from ffai.core.memory.journal_file import IndexedTurn
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.similarity import Vector
 
@@ -20,10 +19,9 @@ class Rows:
     vectors: Vector
 
     @classmethod
-    def journaled(cls, turns: list[IndexedTurn]) -> Rows:
-        """Take them from a journal."""
-        vectors = np.array([turn.vector for turn in turns]) if turns else np.empty((0, 0))
-        return cls([turn.new for turn in turns], vectors)
+    def none(cls) -> Rows:
+        """Return no rows."""
+        return cls([], np.empty((0, 0)))
 
     def only(self, rows: list[int]) -> Rows:
         """Choose rows by their numbers."""

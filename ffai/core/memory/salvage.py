@@ -18,10 +18,21 @@ def salvage(path: Path) -> Contents:
 
 def _read_up_to_damage(path: Path, query: str) -> list[Any]:
     rows: list[Any] = []
+    if not _has_times(path):
+        query = query.replace("accepted_at", "0.0")
     with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA writable_schema = ON")  # else a file that was cut is not read at all
         rows.extend(connection.execute(query))
     return rows
+
+
+def _has_times(path: Path) -> bool:
+    """Tell whether a journal notes when turns were accepted: those of the first version don't."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("SELECT accepted_at FROM arrivals LIMIT 0")
+        return True
+    return False
 
 
 def _sound(rows: list[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from ffai._atomic import remove_unfinished, replace_file
 from ffai._fork import has_lost_polars
 from ffai.core.memory.elsewhere import elsewhere
 from ffai.core.memory.journal import Journal
-from ffai.core.memory.journal_file import IndexedTurn
+from ffai.core.memory.journal_file import Changes
 from ffai.core.memory.parquet import FileFacts, frame_of, read_file, row_ids, write_frame
 from ffai.core.memory.place import Place
 from ffai.core.memory.steady_journal import SteadyJournal
@@ -89,8 +89,7 @@ class Saver:
             return False
         if has_lost_polars() and unsaved < max(SMALL, self._rows // GROWTH):
             return False  # a fresh interpreter for a few turns costs too much; another process writes them
-        again, retry = self._journal.read(lambda journal: (journal.fact("embedding_again"), journal.next_retry()))
-        if again and (retry is not None or not drained):
+        if self._journal.read(lambda journal: journal.fact("embedding_again") and journal.count_pending()):
             return False  # the old file stays whole until all its turns have new vectors
         if not drained:  # embedding comes first
             return self.asked or unsaved >= max(SMALL, self._rows // GROWTH)
@@ -128,10 +127,12 @@ class Saver:
         remove_unfinished(self._place.file, self._place.backup)
         old, facts = self._read()
         before = facts.change_in(journal.journal_id)
-        new, model = self._journal.read(lambda journal: (journal.indexed_since(before), journal.fact("model")))
-        frame = _merged(old, new, journal.unembedded_ids())
-        change = max([before, *(turn.change for turn in new)])
-        told = FileFacts(journal.journal_id, change, model)
+        changes = journal.changes_since(before)
+        self._facts, self._rows = facts, len(old) if old is not None else 0
+        if not changes.indexed:
+            return  # another process was quicker
+        frame = _merged(old, changes, journal.unembedded_ids())
+        told = FileFacts(journal.journal_id, changes.last_indexed, changes.model)
         replace_file(self._place.file, lambda beside: write_frame(frame, beside, told), backup=self._place.backup)
         self._facts, self._rows = told, len(frame)
         try:
@@ -149,13 +150,16 @@ class Saver:
         return None, FileFacts()
 
     @contextlib.contextmanager
-    def kept_still(self) -> Iterator[None]:
+    def kept_still(self, patience: float = LONGEST_WRITE) -> Iterator[None]:
         """Let nobody write the files meanwhile: what is being written now is complete when this begins.
+
+        Args:
+            patience: seconds to wait for another process that writes.
 
         Raises:
             StoreError: another process writes for too long, or the folder can't be written.
         """
-        lock = filelock.FileLock(self._place.lock, timeout=LONGEST_WRITE)
+        lock = filelock.FileLock(self._place.lock, timeout=patience)
         try:
             lock.acquire()
         except OSError as error:
@@ -164,6 +168,10 @@ class Saver:
             yield
         finally:
             lock.release()
+
+    def lost(self, rows: int) -> None:
+        """Tell that the file has fewer rows now."""
+        self._rows -= rows
 
     def remove_files(self) -> None:
         """Remove the files; the journal is cleared by its owner.
@@ -192,13 +200,14 @@ def _merge_opened(place: Place) -> tuple[FileFacts, int]:
         journal.close()
 
 
-def _merged(old: pl.DataFrame | None, new: list[IndexedTurn], unembedded: set[str]) -> pl.DataFrame:
-    """Join old rows and new turns; a turn that is in both, or waits for a new vector, is dropped from the old."""
+def _merged(old: pl.DataFrame | None, changes: Changes, unembedded: set[str]) -> pl.DataFrame:
+    """Join old rows and new turns. Of the old, those go that are new, forgotten, or wait for a new vector."""
     import polars as pl
 
-    fresh = frame_of([turn.new for turn in new], np.array([turn.vector for turn in new]))
+    new = changes.indexed
+    fresh = frame_of([turn.new for turn in new], np.array([turn.vectors[0] for turn in new]))
     if old is None or not len(old):
         return fresh
-    replaced = unembedded | {turn.new.turn_id for turn in new}
+    replaced = unembedded | changes.forgotten | {turn.new.turn_id for turn in new}
     kept = old.filter(pl.Series([turn_id not in replaced for turn_id in row_ids(old)]))
     return pl.concat([kept, fresh])

@@ -21,6 +21,24 @@ class FlushResult:
     """Turns that could not be embedded, or wait for another try."""
 
 
+@dataclass(frozen=True, slots=True)
+class ForgetResult:
+    """What was forgotten, and where it was."""
+
+    turn_ids: tuple[str, ...]
+    """The turns that were forgotten."""
+    removed: Mapping[str, int] = field(default_factory=dict)
+    """How much was removed from where: ``memory``, ``waiting``, ``journal``, ``file``, ``backup``, ``set_aside``,
+    ``cache``, and from the histories that the turns are in."""
+    remains: Mapping[str, str] = field(default_factory=dict)
+    """Where forgotten text can still be read just now, and why; empty when it is nowhere any more."""
+
+    @property
+    def count(self) -> int:
+        """How many turns were forgotten."""
+        return len(self.turn_ids)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryStatus:
     """A memory at one moment."""
@@ -33,6 +51,9 @@ class MemoryStatus:
     """Length of the vectors, in numbers; ``None`` until it is known."""
     indexed: int
     pending: int
+    """Turns that wait to be embedded."""
+    oldest_pending: float | None
+    """Seconds that the one of them waits which waits longest; ``None`` if none does."""
     failed: tuple[FailedTurn, ...]
     """Turns that could not be embedded, or wait for another try, each with its reason."""
     not_durable: int

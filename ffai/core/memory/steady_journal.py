@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -80,8 +81,11 @@ class SteadyJournal:
             JournalError: it can't be moved aside.
         """
         if self._file is not None:
+            was_in_place = self._file.is_in_place()
             self._file.close()
             self._file = None
+            if not was_in_place:  # another process has looked after it
+                return self._open(path, WAIT_TO_OPEN)
         try:
             aside = move_aside(path)
         except OSError as error:
@@ -131,8 +135,8 @@ class SteadyJournal:
         """Look something up where writes go at present; a file that can't be read is as one that can't be written."""
         return self.write(look)
 
-    def clear(self) -> None:
-        """Drop everything from the file, and from the spare.
+    def drop(self, change: Callable[[Journal], T]) -> T:
+        """Make a change that drops turns: in the file, or not at all.
 
         Raises:
             JournalError: the file can't be written just now; nothing is dropped.
@@ -141,9 +145,27 @@ class SteadyJournal:
             try:
                 if not self.heal(now=True):
                     raise JournalError(str(self.problem))
-                self.active.clear()
+                return change(self.active)
             except (JournalError, DamagedFileError) as error:
                 raise JournalError(f"Nothing was forgotten: {error}") from error
+
+    def follow(self) -> bool:
+        """Open the file anew where another process has found it damaged, and moved it aside.
+
+        Returns:
+            Whether it is another one now.
+        """
+        if self._file is None or self._file.is_in_place() or self._path is None:
+            return False
+        with self._switching:
+            logger.warning("The journal %r was moved or removed by somebody else; it is opened anew.", str(self._path))
+            left, self._file = self._file, None
+            self._fall_back(JournalError(f"The journal {str(self._path)!r} was moved or removed."))
+            self.active = self._in_use()
+            with contextlib.suppress(JournalError, DamagedFileError):
+                self.active.take_over(left.contents())
+            left.close()
+            return self.heal(now=True)
 
     def _recover(self, path: Path, error: Exception) -> Journal:
         if isinstance(error, DamagedFileError):

@@ -175,6 +175,12 @@ class TurnVectorStore:
         table, count = self._snapshot()
         return [(table.turn(entry), table.group(entry)) for entry in range(count)]
 
+    def _turns_of(self, turn_ids: Collection[str]) -> list[tuple[NewTurn, list[Vector]]]:
+        """Return some turns, as :meth:`_turns`."""
+        table, count = self._snapshot()
+        chosen = [entry for entry in range(count) if table.ids[entry] in turn_ids]
+        return [(table.turn(entry), table.group(entry)) for entry in chosen]
+
     def _ids(self) -> list[str]:
         """Return the ids of all turns."""
         table, count = self._snapshot()

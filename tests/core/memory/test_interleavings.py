@@ -119,7 +119,7 @@ def test_a_turn_that_is_stored_twice_can_be_reindexed(opened: Opener, tmp_path: 
 
 def test_the_file_tells_the_model_whose_vectors_it_holds(opened: Opener, tmp_path: Path) -> None:
     def asked() -> None:
-        if threading.current_thread().name == "ffai-memory" and memory.count():
+        if threading.current_thread().name == "ffai-memory" and memory.store.count():
             changed.set()
             changing.join(5)
 

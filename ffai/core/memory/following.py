@@ -1,0 +1,101 @@
+"""Taking over what other processes did to a collection."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from ffai.core.memory.journal_file import Changes
+from ffai.core.memory.place import Place
+from ffai.core.memory.reading import Found, read_collection
+from ffai.core.memory.steady_journal import SteadyJournal
+from ffai.core.memory.turn_store import TurnVectorStore
+
+logger = logging.getLogger(__name__)
+
+
+class Follower:
+    """Knows up to which change a store holds a journal, and brings it up to date.
+
+    Its owner sees to it that one thread at a time is inside, and that nothing is written meanwhile by this process.
+
+    Args:
+        place: the files.
+        journal: the journal, open.
+        notes: gets what was found damaged.
+    """
+
+    def __init__(self, place: Place, journal: SteadyJournal, notes: list[str]) -> None:
+        self._place, self._journal, self._notes = place, journal, notes
+        self._seen, self._version, self._journal_id = 0, -1, ""
+        self._own: set[int] = set()
+        self.model: str | None = None
+        """The model that the collection has by now, where another process has changed it."""
+
+    def begin(self, found: Found) -> None:
+        """Note that the store holds what was found."""
+        self._seen, self._own = found.changes.last, set()
+        self._journal_id = self._journal.active.journal_id
+        self.model = None
+
+    def did(self, changes: Iterable[int | None]) -> None:
+        """Note changes of this process, which the store holds already."""
+        self._own.update(change for change in changes if change)
+
+    def is_behind(self) -> bool:
+        """Tell whether somebody may have changed the journal since the last look."""
+        if not self._journal.healthy:
+            return False
+        return self._journal.follow() or self._journal.read(lambda journal: journal.version()) != self._version
+
+    def catch_up(self, store: TurnVectorStore, model: str) -> Found | None:
+        """Bring a store up to date.
+
+        Args:
+            store: what this process searches.
+            model: the model whose vectors it holds.
+
+        Returns:
+            What the files hold, where they had to be read again.
+        """
+        if not self._journal.healthy:
+            return None
+        self._version = self._journal.read(lambda journal: journal.version())
+        changes = self._journal.read(lambda journal: journal.changes_since(self._seen))
+        if self._is_of_another_model(changes, model):
+            self._apply_losses(store, changes)
+            return None
+        if self.model is not None or changes.complete_from > self._seen or not self._is_same_journal():
+            return self._read_again(store)
+        self._apply_losses(store, changes)
+        store._put([(turn.new, turn.vectors) for turn in changes.indexed if turn.change not in self._own])
+        self._seen, self._own = changes.last, set()
+        return None
+
+    def _is_of_another_model(self, changes: Changes, model: str) -> bool:
+        if changes.model in (None, model):
+            return False
+        if changes.model != self.model:
+            logger.warning(
+                "Another process embeds the turns with %r now. This one goes on searching what %r embedded, and leaves "
+                "new turns to the other.", changes.model, model,
+            )  # fmt: skip
+        self.model = changes.model
+        return True
+
+    def _apply_losses(self, store: TurnVectorStore, changes: Changes) -> None:
+        if changes.cleared_at > self._seen:
+            store.clear()
+            self._own.clear()
+        store._drop(changes.forgotten)
+
+    def _is_same_journal(self) -> bool:
+        return self._journal.active.journal_id == self._journal_id
+
+    def _read_again(self, store: TurnVectorStore) -> Found:
+        found = read_collection(self._place, self._journal, self._notes)
+        fresh = TurnVectorStore()
+        found.fill(fresh)
+        store._become(fresh)
+        self.begin(found)
+        return found

@@ -1,0 +1,104 @@
+"""Forgetting turns: in memory, in the journal, in the files, and in what other processes hold of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection as Ids
+from contextlib import nullcontext
+
+from ffai.core.memory.collection import Collection
+from ffai.core.memory.erasing import erase
+from ffai.core.memory.identity import is_content_id
+from ffai.core.memory.journal import Journal
+from ffai.core.memory.status import ForgetResult
+from ffai.core.memory.vectorise import texts_and_parts
+
+PATIENCE = 5.0
+"""Seconds that readers of the journal are waited for, until nothing of what was dropped is left in its log."""
+PAUSE = 0.05
+
+
+def forget(collection: Collection, turn_ids: Ids[str]) -> ForgetResult:
+    """Forget turns by their ids; see :meth:`Memory.forget`."""
+    with collection.saver.kept_still() if collection.saver else nullcontext():
+        with collection.changing:
+            collection.catch_up()
+            ids = _known(collection, turn_ids)
+            if not ids:
+                return ForgetResult(())
+            texts = [text for turn, _ in collection.store._turns_of(ids) for text in texts_and_parts(turn.text)]
+            waiting, journaled = collection.journal.drop(lambda journal: journal.forget(ids))
+            removed = {"memory": collection.store._drop(ids), "waiting": waiting, "journal": journaled}
+        removed["cache"] = _forget_vectors(collection.embedder, texts)
+        removed |= _erase(collection)
+    collection.tell()
+    return ForgetResult(tuple(sorted(ids)), removed, _remains(collection))
+
+
+def _known(collection: Collection, turn_ids: Ids[str]) -> set[str]:
+    """Return those turns that are here, and those of the same content as one of them."""
+    wanted, here = set(turn_ids), {*collection.store._ids(), *collection.journal.read(lambda journal: journal.ids())}
+    return {
+        turn_id
+        for turn_id in here
+        if turn_id in wanted or (is_content_id(turn_id) and turn_id.partition("-")[0] in wanted)
+    }
+
+
+def _forget_vectors(embedder: object, texts: list[str]) -> int:
+    """Let an embedder forget texts, if it remembers any."""
+    forget_texts = getattr(embedder, "forget", None)
+    return int(forget_texts(texts) or 0) if callable(forget_texts) and texts else 0
+
+
+def _erase(collection: Collection) -> dict[str, int]:
+    """Take what was forgotten out of the files."""
+    if collection.place is None or collection.saver is None:
+        return {}
+    removed = erase(collection.place, collection.journal.read(lambda journal: journal.forgotten()))
+    collection.saver.lost(removed["file"])
+    return removed
+
+
+def _remains(collection: Collection) -> dict[str, str]:
+    """Empty the journal's log; tell where forgotten text can still be read, and why."""
+    if collection.place is None:
+        return {}
+    give_up_at = time.monotonic() + PATIENCE
+    while not collection.journal.drop(_empty_log):
+        if time.monotonic() > give_up_at:
+            return {"journal": "another process is reading it; its log is emptied as soon as that has ended"}
+        time.sleep(PAUSE)
+    return {}
+
+
+def _empty_log(journal: Journal) -> bool:
+    done = journal.checkpoint(truncate=True)
+    if done:
+        journal.finish_forgetting()
+        journal.checkpoint(truncate=True)
+    return done
+
+
+def finish_forgetting(collection: Collection) -> None:
+    """Go on with what was broken off: by the end of a process, a full disk, or a reader of the journal."""
+    if collection.saver is None or not collection.journal.read(lambda journal: journal.fact("forgetting")):
+        return
+    with collection.saver.kept_still(patience=0.0):
+        _erase(collection)
+    collection.journal.drop(_empty_log)
+
+
+def clear(collection: Collection) -> None:
+    """Drop all turns, from memory and from the files; those that are just being embedded too.
+
+    Raises:
+        StoreError: the files can't be written just now.
+    """
+    with collection.saver.kept_still() if collection.saver else nullcontext(), collection.changing:
+        collection.journal.drop(lambda journal: journal.clear())
+        collection.epoch += 1
+        if collection.saver:
+            collection.saver.remove_files()
+        collection.store.clear()
+    collection.tell()
