@@ -126,7 +126,8 @@ class Collection:
 
     def embed_again(self, turns: Sequence[NewTurn]) -> None:
         """Let turns wait for vectors of the present model. The file keeps the old ones until all are there."""
-        self.journal.write(lambda journal: journal.embed_again(turns))
+        model = embedder_name(self.embedder)
+        self.journal.write(lambda journal: journal.embed_again(turns, model))
         self._worker.poke()
 
     def take(self, turns: Turns, arrived: Sequence[Arrival] | None = None) -> None:
