@@ -16,6 +16,7 @@ from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import MAX_BATCH, Indexer
 from ffai.core.memory.journal_file import Arrival, Contents, Durability, FailedTurn
+from ffai.core.memory.listeners import listeners_at
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
 from ffai.core.memory.status import FlushResult, MemoryStatus
@@ -58,6 +59,7 @@ class Collection:
         durability: Durability = "process",
     ) -> None:
         self.embedder, self.store, self.place = embedder, store, place
+        self.listeners = listeners_at(place)
         self.notes: list[str] = []
         self.when_healed: Callable[[], None] | None = None
         """What is to be done as soon as the journal file can be opened, where it can't yet."""
