@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -73,6 +73,26 @@ def check_dict(name: str, value: Any) -> None:
     """
     if not isinstance(value, Mapping):
         raise ArgumentTypeError(f"{name} must be a dict, not {type(value).__name__}: {value!r:.100}.")
+
+
+def check_ids(name: str, value: Any) -> frozenset[str]:
+    """Return ids as a set.
+
+    Raises:
+        ArgumentTypeError: it is a single text, or holds something else than texts.
+
+    Examples:
+        >>> check_ids("turn_ids", "a1b2")
+        Traceback (most recent call last):
+        ffai.errors.ArgumentTypeError: turn_ids must be a list of ids, not 'a1b2'.
+    """
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise ArgumentTypeError(f"{name} must be a list of ids, not {value!r:.100}.")
+    ids = list(value)
+    for one in ids:
+        if not isinstance(one, str):
+            raise ArgumentTypeError(f"{name} must be a list of ids, which are texts; {one!r:.100} is none.")
+    return frozenset(ids)
 
 
 def check_text(name: str, value: Any) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, get_args
 from weakref import WeakSet
 
-from ffai.core.arguments import check_timestamp, check_whole
+from ffai.core.arguments import check_ids, check_timestamp, check_whole
 from ffai.core.history.clean import clean_response, clean_text
 from ffai.core.history.interaction import Interaction
 from ffai.core.history.log import InteractionLog
@@ -183,9 +183,9 @@ class HistoryRecorder:
                 if self._memory is not None and reason is not None:
                     self._skipped[reason] += 1
                 if status != "skipped":
-                    self.permanent.add_turn_user(said, attached, timestamp=now)
+                    self.permanent.add_turn_user(said, attached, timestamp=now, turn_id=turn_id)
                 if not _is_blank(text):
-                    self.permanent.add_turn_assistant(text or "", attached, timestamp=now)
+                    self.permanent.add_turn_assistant(text or "", attached, timestamp=now, turn_id=turn_id)
                 return self._log.add(
                     lambda number: Interaction(
                         sequence_number=number,
@@ -207,6 +207,23 @@ class HistoryRecorder:
                         metadata=attached,
                     )
                 )
+
+    def forget(self, turn_ids: Iterable[str]) -> dict[str, int]:
+        """Drop the calls of turns from every history, and what was said in them; the others keep their numbers.
+
+        A name whose newest success is dropped stands for the one before it, if there is one. A turn that is just being
+        recorded is waited for.
+
+        Args:
+            turn_ids: ids of turns in memory; unknown ones are ignored.
+
+        Returns:
+            ``history_calls``: calls dropped from the raw, clean and ordered history; ``permanent_turns``: turns of user
+            and assistant dropped from the permanent one.
+        """
+        ids = check_ids("turn_ids", turn_ids)
+        with self._turn, self._lock:
+            return {"history_calls": self._log.forget(ids), "permanent_turns": self.permanent.forget(ids)}
 
     def _say_closed(self) -> None:
         if "memory_closed" not in self.skipped:
