@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator, Set
 from functools import partial
@@ -27,10 +26,6 @@ class Dropped(NamedTuple):
     """How many were dropped."""
     left: dict[Path, str]
     """The files that may still hold some, and why."""
-
-
-class _ReplacedMeanwhileError(Exception):
-    """Somebody else has written the file while it was read."""
 
 
 def drop_turns(folder: Path, turn_ids: Set[str]) -> Dropped:
@@ -69,15 +64,12 @@ def _drop_rows(paths: list[Path], turn_ids: frozenset[str]) -> Dropped:
 
 
 def _drop_from(path: Path, turn_ids: frozenset[str]) -> int:
-    while True:
-        found = _state(path)
-        frame, facts = _read(path, turn_ids)
-        if frame is None:
-            return 0
-        kept = frame.filter(~_is_of(turn_ids))
-        with contextlib.suppress(_ReplacedMeanwhileError):
-            replace_file(path, partial(_write, kept, facts, path, found))
-            return frame.height - kept.height
+    frame, facts = _read(path, turn_ids)
+    if frame is None:
+        return 0
+    kept = frame.filter(~_is_of(turn_ids))
+    replace_file(path, partial(_write, kept, facts))
+    return frame.height - kept.height
 
 
 def _read(path: Path, turn_ids: frozenset[str]) -> tuple[pl.DataFrame | None, dict[str, str]]:
@@ -107,16 +99,9 @@ def _is_of(turn_ids: frozenset[str]) -> pl.Expr:
     return pl.col("turn_id").cast(pl.String).is_in(ids.implode()).fill_null(False)
 
 
-def _write(kept: pl.DataFrame, facts: dict[str, str], path: Path, found: tuple[int, ...], beside: Path) -> None:
+def _write(kept: pl.DataFrame, facts: dict[str, str], beside: Path) -> None:
     with beside.open("wb") as file:
         kept.write_parquet(file, metadata=facts)
-    if _state(path) != found:
-        raise _ReplacedMeanwhileError
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    state = path.stat()
-    return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def _remove_broken_off(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -143,5 +128,5 @@ def _is_being_written(path: Path) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
-        return True
+        pass
     return True
