@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Set
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _ENDINGS = ("_history.parquet", "_ordered.parquet")  # the first is also the end of "_clean_history.parquet"
+_UNFINISHED = re.compile(r"\..*_(?:history|ordered)\.parquet\.(\d+)\.\d+\.tmp", re.DOTALL)  # process, thread
 _OF_ARROW = "ARROW:schema"
 
 
@@ -38,8 +40,14 @@ def drop_turns(folder: Path, turn_ids: Set[str]) -> Dropped:
         >>> drop_turns(Path("no-such-folder"), {"some-turn"})
         Dropped(rows=0, left={})
     """
-    left = dict(_remove_broken_off(folder))
-    paths = [path for ending in _ENDINGS for path in folder.glob(f"*{ending}")]
+    try:
+        names = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return Dropped(0, {})
+    except OSError as error:
+        return Dropped(0, {folder: str(error)})
+    left = dict(_remove_broken_off([folder / name for name in names if _UNFINISHED.fullmatch(name)]))
+    paths = [folder / name for name in names if name.endswith(_ENDINGS)]
     if not paths:
         return Dropped(0, left)
     try:
@@ -50,7 +58,7 @@ def drop_turns(folder: Path, turn_ids: Set[str]) -> Dropped:
 
 
 def _drop_rows(paths: list[Path], turn_ids: frozenset[str]) -> Dropped:
-    from polars.exceptions import PolarsError
+    from polars.exceptions import PanicException, PolarsError
 
     rows, left = 0, {}
     for path in paths:
@@ -58,7 +66,7 @@ def _drop_rows(paths: list[Path], turn_ids: frozenset[str]) -> Dropped:
             rows += _drop_from(path, turn_ids)
         except FileNotFoundError:  # somebody has removed it meanwhile
             continue
-        except (OSError, PolarsError, ValueError) as error:
+        except (OSError, PolarsError, PanicException, ValueError) as error:
             left[path] = f"{type(error).__name__}: {error}"
     return Dropped(rows, left)
 
@@ -104,9 +112,9 @@ def _write(kept: pl.DataFrame, facts: dict[str, str], beside: Path) -> None:
         kept.write_parquet(file, metadata=facts)
 
 
-def _remove_broken_off(folder: Path) -> Iterator[tuple[Path, str]]:
+def _remove_broken_off(paths: list[Path]) -> Iterator[tuple[Path, str]]:
     """Remove the files that nobody finishes writing; yield the others, and why they stay."""
-    for path in [path for ending in _ENDINGS for path in folder.glob(f".*{ending}.*.tmp")]:
+    for path in paths:
         if _is_being_written(path):
             yield path, "another process is writing it"
             continue
@@ -117,14 +125,14 @@ def _remove_broken_off(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _is_being_written(path: Path) -> bool:
-    """Tell whether another process that lives has begun a file; its name ends in its process, thread and ``tmp``."""
-    process = path.name.split(".")[-3]
-    if not process.isdecimal() or int(process) == os.getpid():
+    """Tell whether another process that lives has begun a file."""
+    process = int(path.name.split(".")[-3])
+    if process == os.getpid():
         return False
     if os.name == "nt":
         return True  # a signal would end the process there, also the one that only asks
     try:
-        os.kill(int(process), 0)
+        os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ffai.core.arguments import check_whole
 from ffai.core.history.interaction import Interaction
+from ffai.core.history.sift import sift
 
 
 class InteractionLog:
@@ -78,7 +79,12 @@ class InteractionLog:
     def numbered(self, sequence_number: int) -> Interaction | None:
         """Return the call with a number, if it is kept."""
         with self._lock:
-            place = bisect_left(self._calls, sequence_number, key=_number)  # forgotten calls leave gaps
+            if not self._calls:
+                return None
+            place = sequence_number - self._calls[0].sequence_number
+            gaps = self._last_number - self._calls[0].sequence_number + 1 - len(self._calls)  # the forgotten ones
+            first, last = max(0, place - gaps), min(max(0, place), len(self._calls))
+            place = bisect_left(self._calls, sequence_number, first, last, key=_number)
             found = self._calls[place] if place < len(self._calls) else None
         return found if found is not None and found.sequence_number == sequence_number else None
 
@@ -118,15 +124,15 @@ class InteractionLog:
             How many there were.
         """
         with self._lock:
-            gone = [call for call in self._calls if call.turn_id in turn_ids]
+            kept, gone = sift(self._calls, turn_ids)
             if gone:
-                self._calls = deque(call for call in self._calls if call.turn_id not in turn_ids)
+                self._calls = kept
             for key in {key_of(call) for call in gone}:
                 self._forget_named(key, turn_ids)
         return len(gone)
 
     def _forget_named(self, key: str, turn_ids: Set[str]) -> None:
-        kept = deque(call for call in self._named[key] if call.turn_id not in turn_ids)
+        kept, _ = sift(self._named[key], turn_ids)
         if kept:
             self._named[key] = kept
         else:

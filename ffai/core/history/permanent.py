@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ffai.core.arguments import check_number, check_timestamp, check_whole
+from ffai.core.history.sift import sift
 from ffai.core.turn import content_of, make_turn, plain_copy
 from ffai.typing import ContentPart, Metadata, Prompt, TurnDict
 
@@ -109,9 +110,10 @@ class PermanentHistory:
             How many turns of user and assistant there were.
         """
         with self._lock:
-            before = len(self._turns)
-            self._turns = deque(spoken for spoken in self._turns if spoken.turn_id not in turn_ids)
-            return before - len(self._turns)
+            kept, gone = sift(self._turns, turn_ids)
+            if gone:
+                self._turns = kept
+        return len(gone)
 
     def _later(self, timestamp: float) -> list[_Spoken]:
         if self._in_order:

@@ -95,6 +95,11 @@ def test_nothing_exported_needs_no_folder(tmp_path):
     assert HistoryManager(recorder).forget(["a"]) == NOTHING
 
 
+def test_a_folder_that_is_a_file_holds_no_exports(tmp_path):
+    (tmp_path / "data").write_text("not a folder")
+    assert HistoryManager(HistoryRecorder(), persist_dir=tmp_path / "data").forget(["a"]) == NOTHING
+
+
 def test_what_others_put_into_a_file_stays(ffai, tmp_path):
     path = tmp_path / "talk_history.parquet"
     frame = pl.read_parquet(path).with_columns(
