@@ -25,8 +25,8 @@ WAITING = {
 }
 AT_ONCE = {
     FFAI: {"set_client"},
-    Memory: {"count", "clear", "status", "retry_failed", "remember", "persist_to"},
-    Embeddings: {"clear_cache", "cache_stats", "cosine_similarity"},
+    Memory: {"count", "clear", "status", "retry_failed", "remember", "persist_to", "when_forgotten"},
+    Embeddings: {"clear_cache", "cache_stats", "cosine_similarity", "forget"},
 }
 """Methods that only look something up, or write to a disk on this machine."""
 
