@@ -21,6 +21,7 @@ from ffai.core.memory.distinct import search_distinct
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere
 from ffai.core.memory.journal_file import Durability
+from ffai.core.memory.listeners import Forgotten
 from ffai.core.memory.mounts import check_local
 from ffai.core.memory.opening import OnModelChange, open_collection
 from ffai.core.memory.place import Place
@@ -301,6 +302,21 @@ class Memory:
         """
         forgetting.clear(self._open)
 
+    def when_forgotten(self, call: Forgotten) -> None:
+        """Call something whenever turns are forgotten, so that it drops what it keeps of them.
+
+        Args:
+            call: takes the ids of the turns, and returns how much it dropped, by place; ``forget`` adds that to its
+                counts. It may be called again with the same ids. A method is held weakly. All memories that this
+                process keeps in the same files share their calls.
+
+        Examples:
+            >>> from ffai.testing import FakeEmbedder
+            >>> Memory(FakeEmbedder()).when_forgotten(lambda turn_ids: {"notes": 0})
+        """
+        with self._entering:
+            self._collection.listeners.add(call)
+
     def status(self) -> MemoryStatus:
         """Tell what is stored, what waits, what failed and why, and where the files are."""
         return self._collection.status()
@@ -397,6 +413,7 @@ class Memory:
         try:
             if shared.store is not own.store:
                 joining.take_in(shared, own.store, own.embedder)
+            shared.listeners.join(own.listeners)
         except BaseException:
             if sharing.release(shared):
                 shared.close(0.0)
