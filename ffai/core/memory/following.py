@@ -73,7 +73,7 @@ class Follower:
             self._apply_losses(store, changes)
             return None
         if self.model is not None or changes.complete_from > self._seen or not self._is_same_journal():
-            return self._read_again(store)
+            return self.read_again(store)
         self._apply_losses(store, changes)
         store._put([(turn.new, turn.vectors) for turn in changes.indexed if turn.change not in self._own])
         self._seen, self._own = changes.last, set()
@@ -100,7 +100,8 @@ class Follower:
     def _is_same_journal(self) -> bool:
         return self._journal.active.journal_id == self._journal_id
 
-    def _read_again(self, store: TurnVectorStore) -> Found:
+    def read_again(self, store: TurnVectorStore) -> Found:
+        """Let a store hold just what the files hold."""
         found = read_collection(self._place, self._journal, self._notes)
         fresh = TurnVectorStore()
         found.fill(fresh)

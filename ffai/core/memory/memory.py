@@ -15,7 +15,7 @@ from ffai._fork import held_over_forks
 from ffai._text import clean_text
 from ffai.core.arguments import check_ids, check_number, check_search, check_timestamp
 from ffai.core.embeddings.protocol import Embedder
-from ffai.core.memory import forgetting, joining, reembedding, sharing
+from ffai.core.memory import forgetting, joining, reembedding, sharing, verifying
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.distinct import search_distinct
 from ffai.core.memory.hit import TurnHit
@@ -29,6 +29,7 @@ from ffai.core.memory.reembedding import Progress
 from ffai.core.memory.status import FlushResult, ForgetResult, MemoryStatus
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts, embed_turns, texts_and_parts
+from ffai.core.memory.verifying import VerifyReport
 from ffai.core.scope import MemoryScope
 from ffai.core.similarity import Vector
 from ffai.core.turn import turn_text
@@ -320,6 +321,41 @@ class Memory:
     def status(self) -> MemoryStatus:
         """Tell what is stored, what waits, what failed and why, and where the files are."""
         return self._collection.status()
+
+    def verify(self) -> VerifyReport:
+        """Look over the files, the journal and the memory: are they whole, and do they agree?
+
+        Takes as long as opening the memory; nothing is changed.
+        """
+        return verifying.verify(self._open)
+
+    async def averify(self) -> VerifyReport:
+        """Await :meth:`verify`."""
+        return await asyncio.to_thread(self.verify)
+
+    def repair(self, timeout: float | None = None) -> VerifyReport:
+        """Put right what :meth:`verify` finds.
+
+        A file that can't be read is moved aside and written anew from what the memory holds; what the files lack is
+        added; turns whose vector can't be searched are embedded again.
+
+        Args:
+            timeout: seconds to wait at the most until that is written; ``None`` waits as long as it takes.
+
+        Returns:
+            What :meth:`verify` finds afterwards.
+
+        Raises:
+            StoreError: the files can't be written just now.
+        """
+        seconds = _seconds(timeout)
+        verifying.repair(self._open)
+        self.flush(seconds)
+        return self.verify()
+
+    async def arepair(self, timeout: float | None = None) -> VerifyReport:
+        """Await :meth:`repair`."""
+        return await asyncio.to_thread(self.repair, timeout)
 
     def retry_failed(self) -> int:
         """Try again to embed the turns that failed.
