@@ -90,9 +90,10 @@ class _Look:
             rows = self._read(path)
             self.ids[name] = [turn.turn_id for turn in rows.turns]
             self.turns[name] = len(rows.turns)
-        self.problems += [
-            f"{place.journal.name!r}: {fault}" for fault in collection.journal.read(lambda journal: journal.faults())
-        ]
+            if path == place.file:
+                self._look_at_rows(path, rows)
+        faults = collection.journal.read(lambda journal: journal.faults())
+        self.problems += [f"{place.journal.name!r}: {fault}" for fault in faults]
         journaled = collection.journal.read(lambda journal: journal.ids()) - waiting
         self.turns["journal"] = len(journaled)
         self._compare(place, stored, journaled, waiting)
