@@ -353,7 +353,7 @@ class Collection:
         try:
             if self.journal.heal():
                 self._after_healing()
-            self.catch_up()
+            self._follow()
             self._look_after_others()
             if self._embeds:
                 embedder = self.embedder
@@ -365,6 +365,13 @@ class Collection:
         finally:  # whatever went wrong: one who waits looks again
             self.tell()
         return 0.0 if more else self._next_look()
+
+    def _follow(self) -> None:
+        """Take over what others did; note that what this process did is nothing new."""
+        self.catch_up()
+        if self.follower is not None:
+            with self.changing:
+                self.follower.advance()
 
     def _after_healing(self) -> None:
         with self.changing:

@@ -113,7 +113,7 @@ def clear(collection: Collection) -> None:
         StoreError: the files can't be written just now.
     """
     with collection.saver.kept_still() if collection.saver else nullcontext(), collection.changing:
-        collection.journal.drop(lambda journal: journal.clear())
+        collection.did([collection.journal.drop(lambda journal: journal.clear())])
         collection.epoch += 1
         if collection.saver:
             collection.saver.remove_files()
