@@ -1,0 +1,148 @@
+"""Secrets that are known by the name in front of them: ``password=...``, ``"api_key": "..."``, ``token: ...``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ffai.core.secret_shapes import Span, is_blank_or_template, looks_random
+
+_NAME = (
+    r"(?:(?P<password>passw(?:or)?d[0-9]?|passphrase|pwd|(?<=[_-])pass)"
+    r"|(?P<key>api[ _-]?key|(?:secret|private|access|signing|encryption|account)[ _-]?(?:access[ _-]?)?key)"
+    r"|(?P<secret>secret)|(?P<token>token|authorization))"
+)
+_KINDS = {"password": "password", "key": "api key", "secret": "secret", "token": "token"}
+_TYPES = r"(?:str|bytes|string|SecretStr|Optional\[str\]|str \| None)"
+_SIGN = rf"(?:(?:\ is)?[ \t]{{0,8}}(?P<sign>:=|=>|={{1,3}}|!=|:[ \t]{{0,2}}{_TYPES}[ \t]{{0,2}}=|:)|[ ]is(?=[ ][\"'`]))"
+_NAMED = re.compile(rf"{_NAME}(?![A-Za-z0-9_])(?:\\?[\"'`]\]?)?{_SIGN}[ \t]{{0,8}}", re.IGNORECASE | re.ASCII)
+_WHOLE_NAME = re.compile(rf"{_NAME}\Z", re.IGNORECASE | re.ASCII)
+_NEEDLES = ("passw", "pwd", "pass", "key", "secret", "token", "authorization")
+
+_OPENING = re.compile(r"[bru]{0,2}(?P<slash>\\?)(?P<quote>\"{3}|'{3}|[\"'`])", re.IGNORECASE)
+_QUOTED = {
+    quote: re.compile(rf"(?:[^{quote}\\\n]|\\.)*(?={quote})", re.DOTALL) for quote in ('"', "'", "`")
+}
+_QUOTED_INSIDE = re.compile(r"[^\"'`\\\n]*(?=\\[\"'`])")
+"""A quoted value in a text that is itself quoted."""
+_RUN = re.compile(r"(?:[^\s\"'`&,;\[\\]|[,;](?!\s|\Z|[A-Za-z_-]{1,40}[=:])|\[(?!redacted: )|\\(?![nrt\"']))*")
+"""A value without quotes."""
+_AFTER = ".,;:!?)]}>"
+"""What ends a sentence or an expression, and is no part of a value at whose end it is."""
+
+PLACEHOLDER = re.compile(r"\[redacted: [a-z ]{1,40}\]")
+
+_SAMPLE = 256
+_WORDS = frozenset(
+    "none null nil true false undefined str string int integer float bool boolean bytes object any optional required "
+    "text varchar char number hidden password passwd passphrase pass pwd secret token key apikey value example redacted "
+    "masked empty missing invalid expired wrong incorrect unset hashed encrypted input prompt args kwargs self env "
+    "await lambda not new async return yes no default plain plaintext here field type never always changed reset "
+    "authorization authentication bearer basic digest negotiate".split()
+)
+_PROSE = re.compile(
+    r"\b(?:is|are|be|was|has|must|should|can|cannot|may|the|a|an|this|that|and|or|not|too|least|required|field|"
+    r"characters?|please|enter|your|with|for|from|of|to|in)\b",
+    re.IGNORECASE,
+)
+_CODE = re.compile(
+    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\(.*"
+    r"|(?:self|os|config|settings|env|process|args|request|req|ctx|app|cfg|options|params|user|this|secrets|cls|kwargs)"
+    r"[.\[].*"
+    r"|[A-Za-z_]+(?:\.[A-Za-z_]+)+"
+    r"|[A-Za-z_]*(?:password|passwd|token|secret|key|pwd)[A-Za-z_]*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def kind_named(name: str) -> str | None:
+    """Return the kind of secret that a name promises; ``None`` for another name.
+
+    Examples:
+        >>> kind_named("DB_PASSWORD"), kind_named("openai_api_key"), kind_named("keyboard")
+        ('password', 'api key', None)
+    """
+    return _kind(match) if (match := _WHOLE_NAME.search(name)) else None
+
+
+def is_secret(value: str, kind: str, *, quoted: bool = True, plain_word: bool = True) -> bool:
+    """Tell whether a value that has a secret's name can be one.
+
+    Args:
+        value: the value.
+        kind: what its name promises.
+        quoted: whether its ends are known; else it may be a piece of code.
+        plain_word: whether a password may be a word of letters alone.
+
+    Examples:
+        >>> is_secret("hunter2", "password"), is_secret("None", "password"), is_secret("str", "token")
+        (True, False, False)
+    """
+    sample = PLACEHOLDER.sub("", value[:_SAMPLE]).strip()
+    if len(sample) < 4 or sample.lower() in _WORDS or is_blank_or_template(sample):
+        return False
+    if not quoted and _CODE.fullmatch(sample):
+        return False
+    if kind == "password":
+        return not (" " in sample and _PROSE.search(sample)) and (plain_word or not sample.isalpha())
+    if " " in sample or (not quoted and len(sample) < 8):
+        return False
+    return looks_random(sample) or (len(sample) >= 6 and _mixes(sample) and (quoted or not sample.isdigit()))
+
+
+def _mixes(sample: str) -> bool:
+    digits = re.search(r"[0-9]", sample) is not None
+    return digits and (not sample.isdigit() or len(sample) >= 8)
+
+
+def named_secrets(text: str) -> Iterator[Span]:
+    """Yield the values of a text that are secrets by their name.
+
+    Examples:
+        >>> [(start, end, kind) for start, end, kind in named_secrets("password=hunter2, token: str")]
+        [(9, 16, 'password')]
+    """
+    lowered = text.lower()
+    if not any(needle in lowered for needle in _NEEDLES):
+        return
+    done = run_end = 0
+    for named in _NAMED.finditer(text):
+        begin = named.end()
+        if begin < done:
+            continue
+        kind = _kind(named)
+        start, end = _quoted(text, begin) or (begin, begin)
+        quoted = end > start
+        if not quoted:
+            if begin >= run_end:  # a run that holds many names is gone through once
+                run = _RUN.match(text, begin)
+                run_end = run.end() if run else begin
+            end = _without_end(text, start, run_end)
+        sign = named["sign"] or "="
+        plain_word = "=" in sign or text[end : end + 1] in ("", "\n", "\r")
+        value = text[start : min(end, start + _SAMPLE)]
+        if named["password"] and named["password"].lower() == "pwd" and re.match(r"[~.]?/|[A-Za-z]:[\\/]", value):
+            continue  # the shell's current folder
+        if is_secret(value, kind, quoted=quoted, plain_word=quoted or plain_word):
+            yield start, end, kind
+            done = end
+
+
+def _kind(match: re.Match[str]) -> str:
+    return _KINDS[match.lastgroup if match.lastgroup in _KINDS else next(name for name in _KINDS if match[name])]
+
+
+def _quoted(text: str, begin: int) -> tuple[int, int] | None:
+    """Return where a value in quotes begins and ends; ``None`` where there is none, or no closing quote."""
+    opening = _OPENING.match(text, begin)
+    if opening is None:
+        return None
+    inside = _QUOTED_INSIDE if opening["slash"] else _QUOTED[opening["quote"][0]]
+    value = inside.match(text, opening.end())
+    return value.span() if value else None
+
+
+def _without_end(text: str, start: int, end: int) -> int:
+    while end > start and text[end - 1] in _AFTER:
+        end -= 1
+    return end
