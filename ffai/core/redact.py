@@ -58,7 +58,7 @@ def redactor_of(choice: bool | Redactor) -> Redactor | None:
     if isinstance(choice, bool):
         return redact if choice else None
     if not callable(choice):
-        raise ArgumentTypeError(f"redact must be True, False or a callable that takes and returns text, not {choice!r}.")
+        raise ArgumentTypeError(f"redact must be True, False or a callable from text to text, not {choice!r}.")
     return choice if isinstance(choice, _Careful) or choice is redact else _Careful(choice)
 
 
@@ -72,7 +72,9 @@ class _Careful:
         try:
             redacted: object = self._redactor(text)
         except Exception as error:  # noqa: BLE001 - it raises what it likes, and the error may quote the text
-            logger.warning("The redactor %r failed with %s; the text is left out.", self._redactor, type(error).__name__)
+            logger.warning(
+                "The redactor %r failed with %s; the text is left out.", self._redactor, type(error).__name__
+            )
             return UNREADABLE
         if isinstance(redacted, str):
             return redacted

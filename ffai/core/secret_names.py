@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 
 from ffai.core.secret_shapes import Span, is_blank_or_template, looks_random
 
-_NAME = (
-    r"(?:(?P<password>passw(?:or)?d[0-9]?|passphrase|pwd|(?<=[_-])pass)"
-    r"|(?P<key>api[ _-]?key|(?:secret|private|access|signing|encryption|account)[ _-]?(?:access[ _-]?)?key)"
-    r"|(?P<secret>secret)|(?P<token>token|authorization))"
+
+def _name(kind: str, begins: str, rest: str = "") -> tuple[str, re.Pattern[str], str]:
+    return begins, re.compile(rf"{begins}{rest}(?![a-z0-9_])"), kind
+
+
+_BEFORE_KEY = ("api", "secret", "private", "access", "signing", "encryption", "account")
+_NAMES = (
+    _name("password", "pass", r"(?:w(?:or)?d[0-9]?|phrase|(?<=[_-]pass))"),
+    _name("password", "pwd"),
+    _name("api key", "key", rf"(?:{'|'.join(rf'(?<={word}key)|(?<={word}[ _-]key)' for word in _BEFORE_KEY)})"),
+    _name("secret", "secret"),
+    _name("token", "token"),
+    _name("token", "authorization"),
 )
-_KINDS = {"password": "password", "key": "api key", "secret": "secret", "token": "token"}
+"""Names in small letters, at their ends: what stands before one, as in ``db_password``, does not matter."""
 _TYPES = r"(?:str|bytes|string|SecretStr|Optional\[str\]|str \| None)"
-_SIGN = rf"(?:(?:\ is)?[ \t]{{0,8}}(?P<sign>:=|=>|={{1,3}}|!=|:[ \t]{{0,2}}{_TYPES}[ \t]{{0,2}}=|:)|[ ]is(?=[ ][\"'`]))"
-_NAMED = re.compile(rf"{_NAME}(?![A-Za-z0-9_])(?:\\?[\"'`]\]?)?{_SIGN}[ \t]{{0,8}}", re.IGNORECASE | re.ASCII)
-_WHOLE_NAME = re.compile(rf"{_NAME}\Z", re.IGNORECASE | re.ASCII)
-_NEEDLES = ("passw", "pwd", "pass", "key", "secret", "token", "authorization")
+_SIGN = re.compile(
+    r"(?:\\?[\"'`]\]?)?(?:(?: is)?[ \t]{0,8}"
+    rf"(?P<sign>:=|=>|={{1,3}}|!=|:[ \t]{{0,2}}{_TYPES}[ \t]{{0,2}}=|:)|[ ]is(?=[ ][\"'`]))[ \t]{{0,8}}"
+)
 
 _OPENING = re.compile(r"[bru]{0,2}(?P<slash>\\?)(?P<quote>\"{3}|'{3}|[\"'`])", re.IGNORECASE)
-_QUOTED = {
-    quote: re.compile(rf"(?:[^{quote}\\\n]|\\.)*(?={quote})", re.DOTALL) for quote in ('"', "'", "`")
-}
+_QUOTED = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\.)*(?={quote})", re.DOTALL) for quote in ('"', "'", "`")}
 _QUOTED_INSIDE = re.compile(r"[^\"'`\\\n]*(?=\\[\"'`])")
 """A quoted value in a text that is itself quoted."""
 _RUN = re.compile(r"(?:[^\s\"'`&,;\[\\]|[,;](?!\s|\Z|[A-Za-z_-]{1,40}[=:])|\[(?!redacted: )|\\(?![nrt\"']))*")
@@ -32,13 +40,17 @@ _AFTER = ".,;:!?)]}>"
 
 PLACEHOLDER = re.compile(r"\[redacted: [a-z ]{1,40}\]")
 
-_SAMPLE = 256
+_SMALL_LETTERS = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+_SAMPLE = 128
+"""Characters by which a long value is judged."""
 _WORDS = frozenset(
-    "none null nil true false undefined str string int integer float bool boolean bytes object any optional required "
-    "text varchar char number hidden password passwd passphrase pass pwd secret token key apikey value example redacted "
-    "masked empty missing invalid expired wrong incorrect unset hashed encrypted input prompt args kwargs self env "
-    "await lambda not new async return yes no default plain plaintext here field type never always changed reset "
-    "authorization authentication bearer basic digest negotiate".split()
+    """
+    none null nil true false undefined str string int integer float bool boolean bytes object any optional required text
+    varchar char number hidden password passwd passphrase pass pwd secret token key apikey value example redacted masked
+    empty missing invalid expired wrong incorrect unset hashed encrypted input prompt args kwargs self env await lambda
+    not new async return yes no default plain plaintext here field type never always changed reset authorization
+    authentication bearer basic digest negotiate
+    """.split()  # noqa: SIM905 - a list of 80 quoted words is not read
 )
 _PROSE = re.compile(
     r"\b(?:is|are|be|was|has|must|should|can|cannot|may|the|a|an|this|that|and|or|not|too|least|required|field|"
@@ -62,7 +74,7 @@ def kind_named(name: str) -> str | None:
         >>> kind_named("DB_PASSWORD"), kind_named("openai_api_key"), kind_named("keyboard")
         ('password', 'api key', None)
     """
-    return _kind(match) if (match := _WHOLE_NAME.search(name)) else None
+    return next((kind for end, kind in _names(_small(name)) if end == len(name)), None)
 
 
 def is_secret(value: str, kind: str, *, quoted: bool = True, plain_word: bool = True) -> bool:
@@ -102,15 +114,11 @@ def named_secrets(text: str) -> Iterator[Span]:
         >>> [(start, end, kind) for start, end, kind in named_secrets("password=hunter2, token: str")]
         [(9, 16, 'password')]
     """
-    lowered = text.lower()
-    if not any(needle in lowered for needle in _NEEDLES):
-        return
     done = run_end = 0
-    for named in _NAMED.finditer(text):
-        begin = named.end()
-        if begin < done:
+    for name_end, kind in _names(small := _small(text)):
+        sign = _SIGN.match(text, name_end)
+        if sign is None or (begin := sign.end()) < done:
             continue
-        kind = _kind(named)
         start, end = _quoted(text, begin) or (begin, begin)
         quoted = end > start
         if not quoted:
@@ -118,18 +126,30 @@ def named_secrets(text: str) -> Iterator[Span]:
                 run = _RUN.match(text, begin)
                 run_end = run.end() if run else begin
             end = _without_end(text, start, run_end)
-        sign = named["sign"] or "="
-        plain_word = "=" in sign or text[end : end + 1] in ("", "\n", "\r")
+        plain_word = "=" in (sign["sign"] or "=") or text[end : end + 1] in ("", "\n", "\r")
         value = text[start : min(end, start + _SAMPLE)]
-        if named["password"] and named["password"].lower() == "pwd" and re.match(r"[~.]?/|[A-Za-z]:[\\/]", value):
+        if small.endswith("pwd", 0, name_end) and re.match(r"[~.]?/|[A-Za-z]:[\\/]", value):
             continue  # the shell's current folder
         if is_secret(value, kind, quoted=quoted, plain_word=quoted or plain_word):
             yield start, end, kind
             done = end
 
 
-def _kind(match: re.Match[str]) -> str:
-    return _KINDS[match.lastgroup if match.lastgroup in _KINDS else next(name for name in _KINDS if match[name])]
+def _names(small: str) -> list[tuple[int, str]]:
+    """Return where the names of secrets end in a text of small letters, in order, and what kinds they promise."""
+    found = [
+        (match.end(), kind)
+        for begins, name, kind in _NAMES
+        if begins in small  # much quicker than to let the pattern find that out
+        for match in name.finditer(small)
+    ]
+    return sorted(found)
+
+
+def _small(text: str) -> str:
+    """Return a text in small letters, each at its place."""
+    small = text.lower()
+    return small if len(small) == len(text) else text.translate(_SMALL_LETTERS)
 
 
 def _quoted(text: str, begin: int) -> tuple[int, int] | None:

@@ -10,6 +10,8 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 
 Span = tuple[int, int, str]
 """Where a secret begins and ends, and what kind it is."""
@@ -18,8 +20,6 @@ _SAMPLE = 512
 """Characters by which a long value is judged."""
 _LONGEST_BLOCK = 100_000
 """Characters. What ends further from a private key's first line than this is not its end."""
-
-_NOT_IN_A_WORD = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"  # texts in error messages have their line ends as \n
 
 
 def looks_random(value: str) -> bool:
@@ -62,7 +62,7 @@ def _is_basic(value: str) -> bool:
 def _is_web_token(value: str) -> bool:
     parts = value.split(".", 8)
     begun = [part.startswith("eyJ") for part in parts]
-    return len(parts) == 5 or any(one and other for one, other in zip(begun, begun[1:], strict=False))
+    return len(parts) == 5 or any(one and other for one, other in pairwise(begun))
 
 
 def _is_password(value: str) -> bool:
@@ -90,40 +90,70 @@ def is_blank_or_template(value: str) -> bool:
 Test = Callable[[str], bool]
 
 
-def _shape(needle: str, pattern: str, test: Test = _always, kind: str = "api key") -> tuple[str, re.Pattern[str], Test, str]:
-    return needle, re.compile(_NOT_IN_A_WORD + pattern), test, kind
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a kind of secret looks like."""
+
+    begins: str
+    """Letters at its beginning; without them there is none."""
+    pattern: re.Pattern[str]
+    test: Test
+    kind: str
+
+
+def _shape(begins: str, rest: str, test: Test = _always, kind: str = "api key") -> _Shape:
+    r"""Make a shape that begins where a word begins, or after a line end that is written as ``\n``."""
+    first = re.escape(begins)  # first of all: a search for letters is the quickest
+    start = rf"{first}(?:(?<![A-Za-z0-9_]{first})|(?<=\\[nrt]{first}))"
+    return _Shape(begins, re.compile(f"{start}{rest}"), test, kind)
 
 
 _KEY = "[A-Za-z0-9_-]"
-_SHAPES = (
-    _shape("sk-", rf"(?P<secret>sk-{_KEY}{{16,}})", looks_random),  # OpenAI, Anthropic, DeepSeek, OpenRouter, ...
-    _shape("k_", r"(?P<secret>[sr]k_(?:live|test|prod)_[A-Za-z0-9]{10,})"),  # Stripe
-    _shape("whsec_", r"(?P<secret>whsec_[A-Za-z0-9+/=]{16,})"),
-    _shape("AKIA", r"(?P<secret>AKIA[A-Z0-9]{16})(?![A-Za-z0-9])"),  # AWS
-    _shape("ASIA", r"(?P<secret>ASIA[A-Z0-9]{16})(?![A-Za-z0-9])"),
-    _shape("gh", r"(?P<secret>gh[pousr]_[A-Za-z0-9]{20,})"),
-    _shape("github_pat_", r"(?P<secret>github_pat_[A-Za-z0-9_]{20,})"),
-    _shape("gl", rf"(?P<secret>gl[a-z]{{2,6}}-{_KEY}{{16,}}(?:\.{_KEY}+)*)", looks_random),
-    _shape("xox", r"(?P<secret>xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,})", _has_digit),  # Slack
-    _shape("xapp-", r"(?P<secret>xapp-[A-Za-z0-9-]{10,})", _has_digit),
-    _shape("AIza", rf"(?P<secret>AIza{_KEY}{{30,}})"),  # Google
-    _shape("ya29.", rf"(?P<secret>ya29\.{_KEY}{{20,}})"),
-    _shape("GOCSPX-", rf"(?P<secret>GOCSPX-{_KEY}{{20,}})"),
-    _shape("hf_", r"(?P<secret>hf_[A-Za-z0-9]{20,})"),
-    _shape("npm_", r"(?P<secret>npm_[A-Za-z0-9]{30,})"),
-    _shape("pypi-", rf"(?P<secret>pypi-{_KEY}{{24,}})", looks_random),
-    _shape("gsk_", r"(?P<secret>gsk_[A-Za-z0-9]{20,})"),  # Groq
-    _shape("xai-", r"(?P<secret>xai-[A-Za-z0-9]{20,})"),
-    _shape("pplx-", r"(?P<secret>pplx-[A-Za-z0-9]{20,})"),
-    _shape("r8_", r"(?P<secret>r8_[A-Za-z0-9]{20,})"),  # Replicate
-    _shape("SG.", rf"(?P<secret>SG\.{_KEY}{{16,64}}\.{_KEY}{{16,}})"),  # SendGrid
-    _shape("hv", rf"(?P<secret>hv[sb]\.{_KEY}{{20,}})"),  # Vault
-    _shape("eyJ", r"(?P<secret>eyJ[A-Za-z0-9_.-]{20,})", _is_web_token, "token"),
-    _shape("earer", r"[Bb]earer[ \t]{1,4}[\"'<]?(?P<secret>[A-Za-z0-9._~+/=-]{8,})", _is_bearer, "token"),
-    _shape("EARER", r"BEARER[ \t]{1,4}[\"'<]?(?P<secret>[A-Za-z0-9._~+/=-]{8,})", _is_bearer, "token"),
-    _shape("asic", r"[Bb]asic[ \t]{1,4}[\"'<]?(?P<secret>[A-Za-z0-9+/]{6,}={0,2})", _is_basic, "password"),
+_AFTER_SCHEME = r"[ \t]{1,4}[\"'<]?(?P<secret>[A-Za-z0-9._~+/=-]{8,})"
+_BASIC = r"[ \t]{1,4}[\"'<]?(?P<secret>[A-Za-z0-9+/]{6,}={0,2})"
+_SHAPES = {
+    "_": (
+        _shape("sk_", r"(?:live|test|prod)_[A-Za-z0-9]{10,}"),  # Stripe
+        _shape("rk_", r"(?:live|test|prod)_[A-Za-z0-9]{10,}"),
+        _shape("whsec_", r"[A-Za-z0-9+/=]{16,}"),
+        _shape("gh", r"[pousr]_[A-Za-z0-9]{20,}"),  # GitHub
+        _shape("github_pat_", r"[A-Za-z0-9_]{20,}"),
+        _shape("hf_", r"[A-Za-z0-9]{20,}"),  # Hugging Face
+        _shape("npm_", r"[A-Za-z0-9]{30,}"),
+        _shape("gsk_", r"[A-Za-z0-9]{20,}"),  # Groq
+        _shape("r8_", r"[A-Za-z0-9]{20,}"),  # Replicate
+    ),
+    "-": (
+        _shape("sk-", rf"{_KEY}{{16,}}", looks_random),  # OpenAI, Anthropic, DeepSeek, OpenRouter, ...
+        _shape("gl", rf"[a-z]{{2,6}}-{_KEY}{{16,}}(?:\.{_KEY}+)*", looks_random),  # GitLab
+        _shape("xox", r"[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}", _has_digit),  # Slack
+        _shape("xapp-", r"[A-Za-z0-9-]{10,}", _has_digit),
+        _shape("pypi-", rf"{_KEY}{{24,}}", looks_random),
+        _shape("GOCSPX-", rf"{_KEY}{{20,}}"),  # Google
+        _shape("xai-", r"[A-Za-z0-9]{20,}"),
+        _shape("pplx-", r"[A-Za-z0-9]{20,}"),  # Perplexity
+    ),
+    ".": (
+        _shape("ya29.", rf"{_KEY}{{20,}}"),  # Google
+        _shape("SG.", rf"{_KEY}{{16,64}}\.{_KEY}{{16,}}"),  # SendGrid
+        _shape("hvs.", rf"{_KEY}{{20,}}"),  # Vault
+        _shape("eyJ", r"[A-Za-z0-9_.-]{20,}", _is_web_token, "token"),
+    ),
+    "": (
+        _shape("AKIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),  # AWS
+        _shape("ASIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
+        _shape("AIza", rf"{_KEY}{{30,}}"),  # Google
+        *(_shape(scheme, _AFTER_SCHEME, _is_bearer, "token") for scheme in ("Bearer", "bearer", "BEARER")),
+        *(_shape(scheme, _BASIC, _is_basic, "password") for scheme in ("Basic", "basic", "BASIC")),
+    ),
+}
+"""By a character that each of them has: looking for one character costs next to nothing."""
+_IN_ADDRESS = _Shape(
+    "://",
+    re.compile(r"://[^\s/:@\"'<>\\]{0,256}:(?P<secret>[^\s/\"'<>\\]{1,256})@"),
+    _is_password,
+    "password",
 )
-_IN_ADDRESS = re.compile(r"://[^\s/:@\"'<>\\]{0,256}:(?P<secret>[^\s/\"'<>\\]{1,256})@")
 
 _BEGIN = re.compile(r"----[- ]BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?[- ]----")
 _END = re.compile(r"----[- ]END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?[- ]----")
@@ -141,21 +171,25 @@ def shaped_secrets(text: str) -> Iterator[Span]:
         >>> list(shaped_secrets("redis://:hunter2@cache/0"))
         [(9, 16, 'password')]
     """
-    for needle, pattern, test, kind in _SHAPES:
-        if needle in text:
-            yield from _spans(text, pattern, test, kind)
+    for sign, shapes in _SHAPES.items():
+        if sign in text:
+            for shape in shapes:
+                if shape.begins in text:
+                    yield from _spans(text, shape)
     if "://" in text:
-        yield from _spans(text, _IN_ADDRESS, _is_password, "password")
+        yield from _spans(text, _IN_ADDRESS)
     if "PRIVATE KEY" in text:
         yield from _private_keys(text)
 
 
-def _spans(text: str, pattern: re.Pattern[str], test: Test, kind: str) -> Iterator[Span]:
-    for match in pattern.finditer(text):
-        start, end = match.span("secret")
-        secret = match["secret"].rstrip(".")
-        if test(secret):
-            yield start, start + len(secret) if kind == "token" else end, kind
+def _spans(text: str, shape: _Shape) -> Iterator[Span]:
+    group = "secret" if "secret" in shape.pattern.groupindex else 0
+    for match in shape.pattern.finditer(text):
+        start, end = match.span(group)
+        if text[end - 1] == ".":  # the end of a sentence
+            end -= 1
+        if shape.test(text[start:end]):
+            yield start, end, shape.kind
 
 
 def _private_keys(text: str) -> Iterator[Span]:

@@ -24,6 +24,7 @@ from ffai.core.memory.place import Place
 from ffai.core.memory.status import FlushResult, MemoryStatus
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts, embed_turns, texts_and_parts
+from ffai.core.redact import Redactor, redactor_of
 from ffai.core.scope import MemoryScope
 from ffai.core.similarity import Vector
 from ffai.core.turn import turn_text
@@ -41,7 +42,9 @@ class Memory:
 
     Args:
         embeddings: any object with ``embed(list[str])``.
-        store: turns to begin with; a new store if left out.
+        store: turns to begin with; a new store if left out. They stay as they are.
+        redact: whether secrets are replaced in what comes in, before it is kept or embedded, and in queries: ``True``
+            for :func:`~ffai.core.redact.redact`, or a callable that takes a text and returns it without its secrets.
 
     Examples:
         >>> from ffai.testing import FakeEmbedder
@@ -51,8 +54,12 @@ class Memory:
         'Under the mat.'
     """
 
-    def __init__(self, embeddings: Embedder, store: TurnVectorStore | None = None) -> None:
+    def __init__(
+        self, embeddings: Embedder, store: TurnVectorStore | None = None, *, redact: bool | Redactor = False
+    ) -> None:
         _check_embedder(embeddings)
+        self.redact = redactor_of(redact)
+        """What replaces secrets in texts that come in; ``None`` where nothing does."""
         self._collection = Collection(embeddings, store if store is not None else TurnVectorStore())
         # between a turn that comes in and the end, or the move to files
         self._entering = held_over_forks(threading.Lock())
@@ -93,7 +100,7 @@ class Memory:
 
     def index_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Embed a text now and store a turn beside it; see :meth:`index_turn`."""
-        new = turn_from_elsewhere(text, turn, metadata)
+        new = turn_from_elsewhere(text, turn, metadata, redact=self.redact)
         embedder = self.embeddings
         position = self._add(new, embed_turns(embedder, [new.text])[0], embedder)
         return self.index_turn_text(text, turn, metadata) if position is None else position
@@ -104,7 +111,7 @@ class Memory:
 
     async def aindex_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Await :meth:`index_turn_text`."""
-        new = turn_from_elsewhere(text, turn, metadata)
+        new = turn_from_elsewhere(text, turn, metadata, redact=self.redact)
         embedder = self.embeddings
         vectors = await self._aembed(embedder, texts_and_parts(new.text))
         position = await asyncio.to_thread(self._add, new, vectors, embedder)
@@ -139,7 +146,7 @@ class Memory:
             ArgumentTypeError: an argument has a wrong type, or the metadata a value that can't be stored.
             ClosedError: the memory was closed.
         """
-        turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, metadata=metadata)
+        turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, metadata=metadata, redact=self.redact)
         with self._entering:
             self._open.accept(turn)
         return turn.turn_id
@@ -180,7 +187,7 @@ class Memory:
         while True:
             embedder = self.embeddings
             with self._collection.queries:
-                vector = embed_texts(embedder, [clean_text(query)])[0]
+                vector = embed_texts(embedder, [self._looked_for(query)])[0]
             if (hits := self._find(embedder, vector, top_k, threshold, distinct)) is not None:
                 return hits
 
@@ -201,10 +208,14 @@ class Memory:
         while True:
             embedder = self.embeddings
             with self._collection.queries:
-                vector = (await self._aembed(embedder, [clean_text(query)]))[0]
+                vector = (await self._aembed(embedder, [self._looked_for(query)]))[0]
             hits = await asyncio.to_thread(self._find, embedder, vector, top_k, threshold, distinct)
             if hits is not None:
                 return hits
+
+    def _looked_for(self, query: str) -> str:
+        """Return what is embedded of a query: a secret finds turns by its placeholder, as they have it."""
+        return clean_text(query if self.redact is None else self.redact(clean_text(query)))
 
     def _find(
         self, embedder: Embedder, vector: Vector, top_k: int, threshold: float | None, distinct: bool
