@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ffai.core.secret_shapes import Span, is_blank_or_template, looks_random
 
@@ -13,11 +13,18 @@ def _name(kind: str, begins: str, rest: str = "") -> tuple[str, re.Pattern[str],
     return begins, re.compile(rf"{begins}{rest}(?![a-z0-9_])"), kind
 
 
+def _after(words: Sequence[str], between: str, name: str) -> str:
+    """Return a pattern that holds where one of some words stands before a name that has just been read."""
+    joints = ("", between.removesuffix("?")) if between.endswith("?") else (between,)
+    return "(?:" + "|".join(f"(?<={word}{joint}{name})" for word in words for joint in joints) + ")"
+
+
 _BEFORE_KEY = ("api", "secret", "private", "access", "signing", "encryption", "account")
+_BEFORE_PASS = ("db", "pg", "my", "ftp", "smtp", "mail", "user", "admin", "root", "mysql", "redis", "http", "proxy")
 _NAMES = (
-    _name("password", "pass", r"(?:w(?:or)?d[0-9]?|phrase|(?<=[_-]pass))"),
+    _name("password", "pass", rf"(?:w(?:or)?d[0-9]?|phrase|{_after(_BEFORE_PASS, '[_-]', 'pass')})"),
     _name("password", "pwd"),
-    _name("api key", "key", rf"(?:{'|'.join(rf'(?<={word}key)|(?<={word}[ _-]key)' for word in _BEFORE_KEY)})"),
+    _name("api key", "key", _after(_BEFORE_KEY, "[ _-]?", "key")),
     _name("secret", "secret"),
     _name("token", "token"),
     _name("token", "authorization"),
@@ -26,14 +33,14 @@ _NAMES = (
 _TYPES = r"(?:str|bytes|string|SecretStr|Optional\[str\]|str \| None)"
 _SIGN = re.compile(
     r"(?:\\?[\"'`]\]?)?(?:(?: is)?[ \t]{0,8}"
-    rf"(?P<sign>:=|=>|={{1,3}}|!=|:[ \t]{{0,2}}{_TYPES}[ \t]{{0,2}}=|:)|[ ]is(?=[ ][\"'`]))[ \t]{{0,8}}"
+    rf"(?P<sign>:=|=>|={{1,3}}|!=|:[ \t]{{0,2}}{_TYPES}[ \t]{{0,2}}=|:|>(?=[^<>\s]{{1,200}}</))|[ ]is(?=[ ][\"'`]))[ \t]{{0,8}}"
 )
 
 _OPENING = re.compile(r"[bru]{0,2}(?P<slash>\\?)(?P<quote>\"{3}|'{3}|[\"'`])", re.IGNORECASE)
 _QUOTED = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\.)*(?={quote})", re.DOTALL) for quote in ('"', "'", "`")}
 _QUOTED_INSIDE = re.compile(r"[^\"'`\\\n]*(?=\\[\"'`])")
 """A quoted value in a text that is itself quoted."""
-_RUN = re.compile(r"(?:[^\s\"'`&,;\[\\]|[,;](?!\s|\Z|[A-Za-z_-]{1,40}[=:])|\[(?!redacted: )|\\(?![nrt\"']))*")
+_RUN = re.compile(r"(?:[^\s\"'`&,;\[\\<]|<(?!/)|[,;](?!\s|\Z|[A-Za-z_-]{1,40}[=:])|\[(?!redacted: )|\\(?![nrt\"']))*")
 """A value without quotes."""
 _AFTER = ".,;:!?)]}>"
 """What ends a sentence or an expression, and is no part of a value at whose end it is."""
@@ -49,7 +56,7 @@ _WORDS = frozenset(
     varchar char number hidden password passwd passphrase pass pwd secret token key apikey value example redacted masked
     empty missing invalid expired wrong incorrect unset hashed encrypted input prompt args kwargs self env await lambda
     not new async return yes no default plain plaintext here field type never always changed reset authorization
-    authentication bearer basic digest negotiate
+    authentication bearer basic digest negotiate secretstr secretbytes
     """.split()  # noqa: SIM905 - a list of 80 quoted words is not read
 )
 _PROSE = re.compile(
@@ -58,13 +65,13 @@ _PROSE = re.compile(
     re.IGNORECASE,
 )
 _CODE = re.compile(
-    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\(.*"
-    r"|(?:self|os|config|settings|env|process|args|request|req|ctx|app|cfg|options|params|user|this|secrets|cls|kwargs)"
-    r"[.\[].*"
+    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*[(\[].*|[(\[].*"
+    r"|(?:self|os|config|settings|env|process|args|request|req|ctx|app|cfg|options|params|user|this|secrets|cls|kwargs)\..*"
     r"|[A-Za-z_]+(?:\.[A-Za-z_]+)+"
-    r"|[A-Za-z_]*(?:password|passwd|token|secret|key|pwd)[A-Za-z_]*",
-    re.IGNORECASE | re.DOTALL,
+    r"|[a-z]+(?:Password|Passwd|Token|Secret|Key)",
+    re.DOTALL,
 )
+_VARIABLE = re.compile(r"_*[A-Za-z]+(?:_[A-Za-z]+)+|[a-z][a-z0-9_]*_(?:key|token|secret|password)")
 
 
 def kind_named(name: str) -> str | None:
@@ -97,14 +104,12 @@ def is_secret(value: str, kind: str, *, quoted: bool = True, plain_word: bool = 
         return False
     if kind == "password":
         return not (" " in sample and _PROSE.search(sample)) and (plain_word or not sample.isalpha())
-    if " " in sample or (not quoted and len(sample) < 8):
+    if " " in sample:
         return False
-    return looks_random(sample) or (len(sample) >= 6 and _mixes(sample) and (quoted or not sample.isdigit()))
-
-
-def _mixes(sample: str) -> bool:
-    digits = re.search(r"[0-9]", sample) is not None
-    return digits and (not sample.isdigit() or len(sample) >= 8)
+    digits, letters = (re.search(pattern, sample) is not None for pattern in ("[0-9]", "[A-Za-z]"))
+    if not quoted:
+        return digits and letters and len(sample) >= 8
+    return looks_random(sample) or (digits and len(sample) >= (6 if letters else 8))
 
 
 def named_secrets(text: str) -> Iterator[Span]:
@@ -126,13 +131,20 @@ def named_secrets(text: str) -> Iterator[Span]:
                 run = _RUN.match(text, begin)
                 run_end = run.end() if run else begin
             end = _without_end(text, start, run_end)
-        plain_word = "=" in (sign["sign"] or "=") or text[end : end + 1] in ("", "\n", "\r")
+        plain_word = (sign["sign"] or "=")[-1] in "=>" or text[end : end + 1] in ("", "\n", "\r")
         value = text[start : min(end, start + _SAMPLE)]
         if small.endswith("pwd", 0, name_end) and re.match(r"[~.]?/|[A-Za-z]:[\\/]", value):
             continue  # the shell's current folder
+        if not quoted and _is_variable(value, text[begin - 1], text[end : end + 1]):
+            continue
         if is_secret(value, kind, quoted=quoted, plain_word=quoted or plain_word):
             yield start, end, kind
             done = end
+
+
+def _is_variable(value: str, before: str, after: str) -> bool:
+    """Tell whether a value is one of a program's variables, by its form and what stands around it."""
+    return (before in " \t" or after in ("(", ")", ",")) and _VARIABLE.fullmatch(value) is not None
 
 
 def _names(small: str) -> list[tuple[int, str]]:

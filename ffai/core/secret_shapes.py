@@ -30,7 +30,9 @@ def looks_random(value: str) -> bool:
         (True, False)
     """
     runs = re.findall(r"[A-Za-z0-9]{8,}", value[:_SAMPLE])
-    return any(len(run) >= 20 or _is_mixed(run) for run in runs) or (len(value) >= 40 and _has_digit(value))
+    return any(len(run) >= 20 or run.isdigit() or _is_mixed(run) for run in runs) or (
+        len(value) >= 40 and _has_digit(value)
+    )
 
 
 def _has_digit(value: str) -> bool:
