@@ -33,7 +33,8 @@ _NAMES = (
 _TYPES = r"(?:str|bytes|string|SecretStr|Optional\[str\]|str \| None)"
 _SIGN = re.compile(
     r"(?:\\?[\"'`]\]?)?(?:(?: is)?[ \t]{0,8}"
-    rf"(?P<sign>:=|=>|={{1,3}}|!=|:[ \t]{{0,2}}{_TYPES}[ \t]{{0,2}}=|:|>(?=[^<>\s]{{1,200}}</))|[ ]is(?=[ ][\"'`]))[ \t]{{0,8}}"
+    rf"(?P<sign>:=|=>|={{1,3}}|!=|:[ \t]{{0,2}}{_TYPES}[ \t]{{0,2}}=|:|>(?=[^<>\s]{{1,200}}</))"
+    r"| is(?= [\"'`]))[ \t]{0,8}"
 )
 
 _OPENING = re.compile(r"[bru]{0,2}(?P<slash>\\?)(?P<quote>\"{3}|'{3}|[\"'`])", re.IGNORECASE)
@@ -71,6 +72,8 @@ _CODE = re.compile(
     r"|[a-z]+(?:Password|Passwd|Token|Secret|Key)",
     re.DOTALL,
 )
+_FOLDER = re.compile(r"[~.]?/|[A-Za-z]:[\\/]")
+_DIGIT, _LETTER = re.compile("[0-9]"), re.compile("[A-Za-z]")
 _VARIABLE = re.compile(r"_*[A-Za-z]+(?:_[A-Za-z]+)+|[a-z][a-z0-9_]*_(?:key|token|secret|password)")
 
 
@@ -106,7 +109,7 @@ def is_secret(value: str, kind: str, *, quoted: bool = True, plain_word: bool = 
         return not (" " in sample and _PROSE.search(sample)) and (plain_word or not sample.isalpha())
     if " " in sample:
         return False
-    digits, letters = (re.search(pattern, sample) is not None for pattern in ("[0-9]", "[A-Za-z]"))
+    digits, letters = _DIGIT.search(sample) is not None, _LETTER.search(sample) is not None
     if not quoted:
         return digits and letters and len(sample) >= 8
     return looks_random(sample) or (digits and len(sample) >= (6 if letters else 8))
@@ -133,7 +136,7 @@ def named_secrets(text: str) -> Iterator[Span]:
             end = _without_end(text, start, run_end)
         plain_word = (sign["sign"] or "=")[-1] in "=>" or text[end : end + 1] in ("", "\n", "\r")
         value = text[start : min(end, start + _SAMPLE)]
-        if small.endswith("pwd", 0, name_end) and re.match(r"[~.]?/|[A-Za-z]:[\\/]", value):
+        if small.endswith("pwd", 0, name_end) and _FOLDER.match(value):
             continue  # the shell's current folder
         if not quoted and _is_variable(value, text[begin - 1], text[end : end + 1]):
             continue

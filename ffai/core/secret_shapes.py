@@ -21,6 +21,10 @@ _SAMPLE = 512
 _LONGEST_BLOCK = 100_000
 """Characters. What ends further from a private key's first line than this is not its end."""
 
+_LONG_RUN = re.compile("[A-Za-z0-9]{8,}")
+_DIGIT = re.compile("[0-9]")
+_MIXED_CASE = re.compile("[a-z][A-Z]+[a-z]+[A-Z]")
+
 
 def looks_random(value: str) -> bool:
     """Tell whether a value is made of what a machine made, and not of words joined by hyphens.
@@ -29,20 +33,19 @@ def looks_random(value: str) -> bool:
         >>> looks_random("proj-a8Kd93jfLw02"), looks_random("learn-contrib-extended-tools")
         (True, False)
     """
-    runs = re.findall(r"[A-Za-z0-9]{8,}", value[:_SAMPLE])
+    runs = _LONG_RUN.findall(value, 0, _SAMPLE)
     return any(len(run) >= 20 or run.isdigit() or _is_mixed(run) for run in runs) or (
         len(value) >= 40 and _has_digit(value)
     )
 
 
 def _has_digit(value: str) -> bool:
-    return re.search(r"[0-9]", value[:_SAMPLE]) is not None
+    return _DIGIT.search(value, 0, _SAMPLE) is not None
 
 
 def _is_mixed(run: str) -> bool:
     """Tell whether letters and digits, or small and capital letters inside a word, are mixed."""
-    letters = re.search(r"[A-Za-z]", run) is not None
-    return letters and (_has_digit(run) or re.search(r"[a-z][A-Z]+[a-z]+[A-Z]", run) is not None)
+    return not run.isdigit() and (_has_digit(run) or _MIXED_CASE.search(run) is not None)
 
 
 def _always(_: str) -> bool:
