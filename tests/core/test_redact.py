@@ -174,19 +174,19 @@ pieces = st.sampled_from(SIGNS) | st.sampled_from(NAMES) | st.sampled_from(VALUE
 tangled = st.lists(pieces | st.text(max_size=5), max_size=14).map("".join)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(tangled)
 def test_redacting_again_changes_nothing(text: str) -> None:
     assert redact(redact(text)) == redact(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(tangled, st.sampled_from(KEYS), tangled)
 def test_no_key_survives_whatever_stands_around_it(before: str, key: str, after: str) -> None:
     assert key not in redact(f"{before.replace(key, '')} {key} {after.replace(key, '')}")
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(tangled, tangled)
 def test_no_private_key_survives_whatever_stands_around_it(before: str, after: str) -> None:
     assert BODY not in redact(f"{before.replace(BODY, '')}{PEM}{after.replace(BODY, '')}")
@@ -200,24 +200,24 @@ REPEATED = [
     "-----BEGIN RSA PRIVATE KEY-----\n", "-----END RSA PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nProc-Type:",
     BODY + "\n", "[redacted: ",
 ]  # fmt: skip
-QUADRATIC = 4.0
+LINEAR, QUADRATIC = 4.0, 16.0
 
 
 def growth(piece: str) -> float:
-    """Time for 1 MB over time for half of it."""
+    """Time for 1 MB over time for a quarter of it."""
     taken = []
-    for size in (500_000, 1_000_000):
+    for size in (250_000, 1_000_000):
         text = piece * (size // len(piece))
         start = time.process_time()
         redact(text)
         taken.append(time.process_time() - start)
-    return taken[1] / max(taken[0], 0.02)
+    return taken[1] / max(taken[0], 0.01)
 
 
 @pytest.mark.parametrize("piece", REPEATED, ids=repr)
-def test_twice_the_text_takes_about_twice_the_time(piece: str) -> None:
-    tries = (growth(piece) for _ in range(4))  # again where another process disturbed it
-    assert any(ratio < 0.75 * QUADRATIC for ratio in tries)
+def test_the_time_grows_as_the_text_does(piece: str) -> None:
+    tries = (growth(piece) for _ in range(3))  # again where another process disturbed it
+    assert any(ratio < 2 * LINEAR < QUADRATIC for ratio in tries)
 
 
 def test_strings_in_a_value_are_redacted_and_keys_and_numbers_are_not() -> None:
