@@ -30,6 +30,7 @@ from ffai.core.memory.status import FlushResult, ForgetResult, MemoryStatus
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts, embed_turns, texts_and_parts
 from ffai.core.memory.verifying import VerifyReport
+from ffai.core.redact import Redactor, redactor_of
 from ffai.core.scope import MemoryScope
 from ffai.core.similarity import Vector
 from ffai.core.turn import turn_text
@@ -47,7 +48,9 @@ class Memory:
 
     Args:
         embeddings: any object with ``embed(list[str])``.
-        store: turns to begin with; a new store if left out.
+        store: turns to begin with; a new store if left out. They stay as they are.
+        redact: whether secrets are replaced in what comes in, before it is kept or embedded, and in queries: ``True``
+            for :func:`~ffai.core.redact.redact`, or a callable that takes a text and returns it without its secrets.
         ttl: seconds that a remembered turn is kept, from its timestamp on; ``None`` keeps it for ever.
 
     Examples:
@@ -58,9 +61,19 @@ class Memory:
         'Under the mat.'
     """
 
-    def __init__(self, embeddings: Embedder, store: TurnVectorStore | None = None, *, ttl: float | None = None) -> None:
+    def __init__(
+        self,
+        embeddings: Embedder,
+        store: TurnVectorStore | None = None,
+        *,
+        redact: bool | Redactor = False,
+        ttl: float | None = None,
+    ) -> None:
         _check_embedder(embeddings)
-        self._ttl = None if ttl is None else check_number("ttl", ttl, least=0.0)
+        self.redact = redactor_of(redact)
+        """What replaces secrets in texts that come in; ``None`` where nothing does."""
+        self.ttl = None if ttl is None else check_number("ttl", ttl, least=0.0)
+        """Seconds that a remembered turn is kept; ``None`` for ever."""
         self._collection = Collection(embeddings, store if store is not None else TurnVectorStore())
         # between a turn that comes in and the end, or the move to files
         self._entering = held_over_forks(threading.Lock())
@@ -101,7 +114,7 @@ class Memory:
 
     def index_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Embed a text now and store a turn beside it; see :meth:`index_turn`."""
-        new = turn_from_elsewhere(text, turn, metadata)
+        new = turn_from_elsewhere(text, turn, metadata, redact=self.redact)
         embedder = self.embeddings
         position = self._add(new, embed_turns(embedder, [new.text])[0], embedder)
         return self.index_turn_text(text, turn, metadata) if position is None else position
@@ -112,7 +125,7 @@ class Memory:
 
     async def aindex_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Await :meth:`index_turn_text`."""
-        new = turn_from_elsewhere(text, turn, metadata)
+        new = turn_from_elsewhere(text, turn, metadata, redact=self.redact)
         embedder = self.embeddings
         vectors = await self._aembed(embedder, texts_and_parts(new.text))
         position = await asyncio.to_thread(self._add, new, vectors, embedder)
@@ -149,9 +162,17 @@ class Memory:
             ArgumentTypeError: an argument has a wrong type, or the metadata a value that can't be stored.
             ClosedError: the memory was closed.
         """
-        if expires_at is None and self._ttl is not None:
-            expires_at = (time.time() if timestamp is None else check_timestamp("timestamp", timestamp)) + self._ttl
-        turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, expires_at=expires_at, metadata=metadata)
+        if expires_at is None and self.ttl is not None:
+            expires_at = (time.time() if timestamp is None else check_timestamp("timestamp", timestamp)) + self.ttl
+        turn = new_turn(
+            prompt,
+            response,
+            scope=scope,
+            timestamp=timestamp,
+            expires_at=expires_at,
+            metadata=metadata,
+            redact=self.redact,
+        )
         with self._entering:
             self._open.accept(turn)
         return turn.turn_id
@@ -193,7 +214,7 @@ class Memory:
         while True:
             embedder = self.embeddings
             with self._collection.queries:
-                vector = embed_texts(embedder, [clean_text(query)])[0]
+                vector = embed_texts(embedder, [self._looked_for(query)])[0]
             if (hits := self._find(embedder, vector, top_k, threshold, distinct)) is not None:
                 return hits
 
@@ -215,10 +236,14 @@ class Memory:
         while True:
             embedder = self.embeddings
             with self._collection.queries:
-                vector = (await self._aembed(embedder, [clean_text(query)]))[0]
+                vector = (await self._aembed(embedder, [self._looked_for(query)]))[0]
             hits = await asyncio.to_thread(self._find, embedder, vector, top_k, threshold, distinct)
             if hits is not None:
                 return hits
+
+    def _looked_for(self, query: str) -> str:
+        """Return what is embedded of a query: a secret finds turns by its placeholder, as they have it."""
+        return clean_text(query if self.redact is None else self.redact(clean_text(query)))
 
     def _find(
         self, embedder: Embedder, vector: Vector, top_k: int, threshold: float | None, distinct: bool
