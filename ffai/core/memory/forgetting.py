@@ -10,12 +10,15 @@ from ffai.core.memory.collection import Collection
 from ffai.core.memory.erasing import erase
 from ffai.core.memory.identity import is_content_id
 from ffai.core.memory.journal import Journal
+from ffai.core.memory.saving import FilesInUseError
 from ffai.core.memory.status import ForgetResult
 from ffai.core.memory.vectorise import texts_and_parts
 
 PATIENCE = 5.0
 """Seconds that readers of the journal are waited for, until nothing of what was dropped is left in its log."""
 PAUSE = 0.05
+AGAIN = 1.0
+"""Seconds until the worker tries again to take what was forgotten out of the files."""
 
 
 def forget(collection: Collection, turn_ids: Ids[str]) -> ForgetResult:
@@ -31,8 +34,9 @@ def forget(collection: Collection, turn_ids: Ids[str]) -> ForgetResult:
             removed = {"memory": collection.store._drop(ids), "waiting": waiting, "journal": journaled}
         removed["cache"] = _forget_vectors(collection.embedder, texts)
         removed |= _erase(collection)
+        remains = _remains(collection)  # before others may forget: what they have not erased is not finished here
     collection.tell()
-    return ForgetResult(tuple(sorted(ids)), removed, _remains(collection))
+    return ForgetResult(tuple(sorted(ids)), removed, remains)
 
 
 def _known(collection: Collection, turn_ids: Ids[str]) -> set[str]:
@@ -67,6 +71,7 @@ def _remains(collection: Collection) -> dict[str, str]:
     give_up_at = time.monotonic() + PATIENCE
     while not collection.journal.drop(_empty_log):
         if time.monotonic() > give_up_at:
+            collection.wake()
             return {"journal": "another process is reading it; its log is emptied as soon as that has ended"}
         time.sleep(PAUSE)
     return {}
@@ -80,13 +85,21 @@ def _empty_log(journal: Journal) -> bool:
     return done
 
 
-def finish_forgetting(collection: Collection) -> None:
-    """Go on with what was broken off: by the end of a process, a full disk, or a reader of the journal."""
+def finish_forgetting(collection: Collection) -> float | None:
+    """Go on with what was broken off: by the end of a process, a full disk, or a reader of the journal.
+
+    Returns:
+        In how many seconds to try again; ``None`` if nothing is left to do.
+    """
     if collection.saver is None or not collection.journal.read(lambda journal: journal.fact("forgetting")):
-        return
-    with collection.saver.kept_still(patience=0.0):
-        _erase(collection)
-    collection.journal.drop(_empty_log)
+        return None
+    try:
+        with collection.saver.kept_still(patience=0.0):
+            _erase(collection)
+            done = collection.journal.drop(_empty_log)
+    except FilesInUseError:
+        return AGAIN
+    return None if done else AGAIN
 
 
 def clear(collection: Collection) -> None:
