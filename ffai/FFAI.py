@@ -257,9 +257,11 @@ def _made(settings: MemorySettings) -> Memory | None:
     named = (settings.embedding_model or "").strip()
     resolution = resolve_embedder(named, allow_api=settings.allow_api, remembered=remembered)
     if resolution.embedder is not None:
-        memory = Memory(resolution.embedder)
+        memory = Memory(resolution.embedder, ttl=settings.ttl)
     elif remembered is not None and not named:
-        memory = Memory(AbsentEmbedder(remembered, f"The embedding model can't be used: {resolution.reason}"))
+        memory = Memory(
+            AbsentEmbedder(remembered, f"The embedding model can't be used: {resolution.reason}"), ttl=settings.ttl
+        )
     else:
         return None
     if settings.persist:
@@ -268,5 +270,10 @@ def _made(settings: MemorySettings) -> Memory | None:
 
 
 def _persist(memory: Memory, settings: MemorySettings) -> None:
-    memory.persist_to(settings.persist_dir, settings.collection_name, durability=settings.durability)
+    memory.persist_to(
+        settings.persist_dir,
+        settings.collection_name,
+        durability=settings.durability,
+        on_model_change=settings.on_model_change,
+    )
     logger.info("Memory is kept in %s", Path(settings.persist_dir).resolve())
