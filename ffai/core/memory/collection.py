@@ -370,12 +370,14 @@ class Collection:
 
     def _look_after_others(self) -> None:
         """Embed what waits for processes that ended, and leave to others what this one can't embed."""
-        if self.place is None or not self.journal.healthy or time.monotonic() < self._look_at:
+        if self.place is None or not self.journal.healthy:
             return
-        if self._embeds:
-            self._others_wait = self.journal.write(lambda journal: journal.adopt())
-        else:
+        if not self._embeds:
             self.journal.write(lambda journal: journal.release())
+            return
+        if time.monotonic() < self._look_at:
+            return
+        self._others_wait = self.journal.write(lambda journal: journal.adopt())
         self._look_at = time.monotonic() + LOOK_AFTER_OTHERS
 
     def _next_look(self) -> float | None:
