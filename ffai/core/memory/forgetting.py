@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection as Ids
-from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 
 from ffai.core.embeddings.protocol import forget_texts
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.erasing import erase
 from ffai.core.memory.identity import is_content_id
 from ffai.core.memory.journal import Journal
+from ffai.core.memory.saving import FilesInUseError
 from ffai.core.memory.status import ForgetResult
 from ffai.core.memory.vectorise import texts_and_parts
-from ffai.errors import StoreError
 
 PATIENCE = 5.0
 """Seconds that readers of the journal are waited for, until nothing of what was dropped is left in its log."""
 PAUSE = 0.05
+AGAIN = 1.0
+"""Seconds between two tries to finish what was broken off."""
 
 
 def forget(collection: Collection, turn_ids: Ids[str]) -> ForgetResult:
@@ -31,9 +32,12 @@ def forget(collection: Collection, turn_ids: Ids[str]) -> ForgetResult:
             removed = _drop(collection, ids)
         removed["cache"] = forget_texts(collection.embedder, texts)
         removed |= _erase(collection, turn_ids)
+        remains = _remains(collection)  # before others may forget: what they have not erased is not finished here
     collection.tell()
     told = collection.listeners.tell({*turn_ids, *ids})  # also of unknown ones: an earlier try may have failed here
-    return ForgetResult(tuple(sorted(ids)), removed | told, _remains(collection, told))
+    if left := told.get("export_files_left", 0):
+        remains["exports"] = f"{left} exported files can't be read or written just now; forget the turns again later"
+    return ForgetResult(tuple(sorted(ids)), removed | told, remains)
 
 
 def _drop(collection: Collection, ids: set[str]) -> dict[str, int]:
@@ -64,23 +68,17 @@ def _erase(collection: Collection, turn_ids: Ids[str] = ()) -> dict[str, int]:
     return removed
 
 
-def _remains(collection: Collection, told: Mapping[str, int]) -> dict[str, str]:
+def _remains(collection: Collection) -> dict[str, str]:
     """Empty the journal's log; tell where forgotten text can still be read, and why."""
-    remains = {}
-    if (left := told.get("export_files_left", 0)) > 0:
-        remains["exports"] = f"{left} exported files can't be read or written just now; forget the turns again later"
-    if collection.place is not None and not _wait_for_empty_log(collection):
-        remains["journal"] = "another process is reading it; its log is emptied as soon as that has ended"
-    return remains
-
-
-def _wait_for_empty_log(collection: Collection) -> bool:
+    if collection.place is None:
+        return {}
     give_up_at = time.monotonic() + PATIENCE
     while not collection.journal.drop(_empty_log):
         if time.monotonic() > give_up_at:
-            return False
+            collection.wake()
+            return {"journal": "another process is reading it; its log is emptied as soon as that has ended"}
         time.sleep(PAUSE)
-    return True
+    return {}
 
 
 def _empty_log(journal: Journal) -> bool:
@@ -91,19 +89,28 @@ def _empty_log(journal: Journal) -> bool:
     return done
 
 
-def finish_forgetting(collection: Collection) -> None:
-    """Go on with what was broken off: by the end of a process, a full disk, or a reader of the journal."""
+def finish_forgetting(collection: Collection) -> float | None:
+    """Go on with what was broken off: by the end of a process, a full disk, or a reader of the journal.
+
+    Returns:
+        In how many seconds to try again; ``None`` if nothing is left to do.
+    """
     if collection.saver is None or not collection.journal.read(lambda journal: journal.fact("forgetting")):
-        return
-    with suppress(StoreError), collection.saver.kept_still(patience=0.0):  # else it is done by another, or later
-        _erase(collection)
-        collection.journal.drop(_empty_log)
+        return None
+    try:
+        with collection.saver.kept_still(patience=0.0):
+            _erase(collection)
+            done = collection.journal.drop(_empty_log)
+    except FilesInUseError:
+        return AGAIN
+    return None if done else AGAIN
 
 
-def tell_what_others_forgot(collection: Collection) -> None:
+def tell_what_others_forgot(collection: Collection) -> float | None:
     """Let the listeners know of turns that other processes have forgotten."""
     if collection.follower is not None and (lost := collection.follower.take_lost()):
         collection.listeners.tell(lost)
+    return None
 
 
 def clear(collection: Collection) -> None:

@@ -35,6 +35,10 @@ LONGEST_WRITE = 30.0
 """Seconds that one who has something forgotten waits for the file to be written."""
 
 
+class FilesInUseError(StoreError):
+    """Somebody else writes the files just now."""
+
+
 class Saver:
     """Moves indexed turns from the journal into the memory file. Used by the worker's thread; asked by any.
 
@@ -157,11 +161,14 @@ class Saver:
             patience: seconds to wait for another process that writes.
 
         Raises:
-            StoreError: another process writes for too long, or the folder can't be written.
+            FilesInUseError: another process writes for too long.
+            StoreError: the folder can't be written.
         """
         lock = filelock.FileLock(self._place.lock, timeout=patience)
         try:
             lock.acquire()
+        except filelock.Timeout as error:
+            raise FilesInUseError(f"The files in {str(self._place.folder)!r} are being written.") from error
         except OSError as error:
             raise StoreError(f"The files in {str(self._place.folder)!r} can't be changed: {error}") from error
         try:
