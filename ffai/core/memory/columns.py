@@ -29,7 +29,7 @@ def check_columns(path: Path, frame: pl.DataFrame, noted: pl.Series | None) -> N
     Args:
         path: what errors call it.
         frame: as it was read.
-        noted: what :func:`noted_ids` found in it; saves reading the JSON of the rows that have an id again.
+        noted: the id that was found in the JSON of each turn, if any: that JSON is not read again.
 
     Raises:
         SchemaVersionError: it is of another version.
@@ -68,11 +68,6 @@ def _check_dicts(path: Path, column: pl.Series, found: pl.Series) -> None:
         raise DamagedFileError(path, problem) from error
 
 
-def noted_ids(frame: pl.DataFrame) -> pl.Series:
-    """Return the id that ffai noted in the turn of each row; null where it noted none."""
-    return frame["turn"].str.json_path_match("$.metadata.ffai.turn_id")
-
-
 def vectors_of(frame: pl.DataFrame, source: str) -> NDArray[Any]:
     """Read the vectors of a file: shape ``(rows, dim)``.
 
@@ -83,10 +78,22 @@ def vectors_of(frame: pl.DataFrame, source: str) -> NDArray[Any]:
     sizes = column.list.len()
     size = sizes.min()
     if isinstance(size, int) and size > 0 and size == sizes.max() and not sizes.null_count():
-        flat = column.explode()
-        if not flat.null_count() and flat.is_finite().all():
-            return flat.to_numpy().reshape(-1, size)
+        whole = _of_one_size(column, size)
+        if whole is not None:
+            return whole
     return _searchable(column, sizes.fill_null(0), source)
+
+
+def _of_one_size(column: pl.Series, size: int) -> NDArray[Any] | None:
+    """Read vectors of one size, or ``None`` if one holds a NULL or is not finite."""
+    vectors, row = np.empty((len(column), size)), 0
+    for chunk in column.get_chunks():  # exploding all at once copies them all once more
+        flat = chunk.explode()
+        if flat.null_count() or not flat.is_finite().all():
+            return None
+        vectors[row : row + len(chunk)] = flat.to_numpy().reshape(-1, size)
+        row += len(chunk)
+    return vectors
 
 
 def _searchable(column: pl.Series, sizes: pl.Series, source: str) -> NDArray[Any]:

@@ -10,7 +10,6 @@ third of it to write.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from ffai._atomic import replace_file
 from ffai.core.memory.checksum import NO_SUM, is_as_written, write_sum
-from ffai.core.memory.columns import COLUMNS, SCHEMA_VERSION, check_columns, noted_ids, vectors_of
+from ffai.core.memory.columns import COLUMNS, SCHEMA_VERSION, check_columns, vectors_of
 from ffai.core.memory.elsewhere import with_polars
-from ffai.core.memory.identity import NewTurn, content_id
+from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.row_notes import RowNotes, noted_ids, row_ids, row_notes, with_content_ids
 from ffai.core.memory.rows import Rows
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.similarity import Vector
@@ -28,6 +28,23 @@ from ffai.errors import DamagedFileError, StoreError, StoreFileNotFoundError
 
 if TYPE_CHECKING:
     import polars as pl
+
+__all__ = [
+    "COLUMNS",
+    "SCHEMA_VERSION",
+    "FileFacts",
+    "RowNotes",
+    "frame_of",
+    "load_store",
+    "persist_store",
+    "read_facts",
+    "read_file",
+    "read_rows",
+    "row_ids",
+    "row_notes",
+    "vectors_of",
+    "write_frame",
+]
 
 ROWS_A_GROUP = 8192
 """Rows that are compressed together: several of these are read and written side by side."""
@@ -101,7 +118,7 @@ def read_rows(path: Path) -> tuple[Rows, FileFacts]:
 def _read_rows(path: Path) -> tuple[Rows, FileFacts]:
     frame, noted, facts = _read_whole(path)
     columns = (frame[name].to_list() for name in ("text", "turn", "metadata"))
-    turns = [NewTurn(*row) for row in zip(_completed(noted, frame), *columns, strict=True)]
+    turns = list(map(NewTurn, with_content_ids(noted, frame), *columns))
     return Rows(turns, vectors_of(frame, str(path))), facts
 
 
@@ -211,22 +228,3 @@ def frame_of(texts: Sequence[str], vectors: Vector, turns: Sequence[str], metada
             pl.repeat(SCHEMA_VERSION, len(texts), dtype=pl.Int8, eager=True).alias("_schema_version"),
         ]
     )
-
-
-def row_ids(frame: pl.DataFrame) -> list[str]:
-    """Return the id of each row: the one that ffai noted in its turn, else one made from its content."""
-    return _completed(noted_ids(frame), frame)
-
-
-def _completed(noted: pl.Series, frame: pl.DataFrame) -> list[str]:
-    """Give an id made from its content to each row that has none."""
-    ids = noted.to_list()
-    if not noted.null_count():
-        return ids
-    copies: Counter[str] = Counter()
-    for row in noted.is_null().arg_true().to_list():
-        content = frame["text"][row], json.loads(frame["turn"][row]), json.loads(frame["metadata"][row])
-        made = content_id(*content)
-        copies[made] += 1
-        ids[row] = made if copies[made] == 1 else content_id(*content, copies[made])
-    return ids
