@@ -41,7 +41,7 @@ def bits(frame: pl.DataFrame) -> list[Any]:
     return list(zip(*columns.values(), strict=True))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=50)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
 @given(st.lists(st.tuples(ids, vectors, st.text(max_size=5)), max_size=8), st.frozensets(ids))
 def test_the_other_rows_keep_every_bit_and_their_order(
     rows: list[tuple[str, list[float], str]], dropped: frozenset[str]

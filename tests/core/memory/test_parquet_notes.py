@@ -103,7 +103,7 @@ def check(turns: list[str]) -> RowNotes:
     return found
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(some_turns(), layouts)
 @example([{"metadata": {"ffai": {"turn_id": "a"}}, "content": [{"text": "x"}], "timestamp": 5}], {})
 @example([{"content": [{"t": "x"}, {"timestamp": 5, "metadata": {"ffai": {"turn_id": "a"}}}]}], {})
