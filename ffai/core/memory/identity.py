@@ -8,8 +8,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ffai._text import clean_text
 from ffai.core.arguments import check_dict, check_str, check_timestamp
@@ -23,8 +22,7 @@ _REDACTED = "redacted"
 """The note that a turn was redacted when it was accepted."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewTurn:
+class NewTurn(NamedTuple):
     """A turn as it enters the journal and the file: ids and JSON are final."""
 
     turn_id: str
