@@ -89,6 +89,19 @@ class Collection:
         self.journal.write(lambda journal: journal.append(turn))
         self._worker.poke()
 
+    def accept_all(self, turns: Sequence[NewTurn]) -> None:
+        """Take several turns at once; see :meth:`accept`."""
+        if turns:
+            self.journal.write(lambda journal: journal.append_all(turns))
+            self._worker.poke()
+
+    def accept_embedded(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
+        """Take several turns with vectors of the present model and of one size; they are durable when this returns."""
+        if turns:
+            with self._changing:
+                self._take(turns)
+            self._worker.poke()
+
     def add(self, turn: NewTurn, vectors: Sequence[Vector], embedder: Embedder) -> int | None:
         """Take a turn that is embedded already.
 

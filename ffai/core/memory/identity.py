@@ -38,8 +38,9 @@ def new_turn(
     scope: MemoryScope | None = None,
     timestamp: float | None = None,
     metadata: Metadata | None = None,
+    turn_id: str | None = None,
 ) -> NewTurn:
-    """Make a turn of a question and its answer, with a new id.
+    """Make a turn of a question and its answer, with a new id where none is given.
 
     Raises:
         ArgumentTypeError: an argument has a wrong type, or the metadata holds a value that JSON can't; names where.
@@ -53,7 +54,7 @@ def new_turn(
     caller = _metadata_to_json(metadata)
     prompt, response = clean_text(prompt), clean_text(response)
     text = f"{prompt}\n{response}" if response else prompt
-    turn_id = os.urandom(16).hex()
+    turn_id = turn_id or os.urandom(16).hex()
     begins = len(prompt) + 1 if response else len(text)
     said_at = time.time() if timestamp is None else float(timestamp)
     scope_note = f', "scope": {to_json(fields, "scope")}' if scope is not None and (fields := scope.as_dict()) else ""

@@ -120,6 +120,11 @@ class Journal:
         except (sqlite3.Error, OSError) as error:
             raise in_our_words(self.path, error) from error
 
+    def append_all(self, turns: Sequence[NewTurn]) -> None:
+        """Accept several turns in one change; see :meth:`append`. None is kept where that fails."""
+        with self._writing() as db:
+            db.executemany(_ARRIVE, [(turn.turn_id, turn.text, turn.turn, turn.metadata) for turn in turns])
+
     def index(
         self,
         turns: Sequence[tuple[NewTurn, Sequence[Vector]]],
@@ -279,9 +284,13 @@ class Journal:
         )
         return [FailedTurn(*row) for row in rows]
 
-    def unembedded_ids(self) -> set[str]:
-        """Return the ids of the turns without a vector."""
-        return {row[0] for row in self._read("SELECT turn_id FROM arrivals")}
+    def unembedded(self) -> list[NewTurn]:
+        """Return the turns without a vector, oldest first."""
+        return [NewTurn(*row) for row in self._read(f"SELECT {TURN} FROM arrivals ORDER BY change")]
+
+    def unembedded_ids(self, since: int = 0) -> set[str]:
+        """Return the ids of the turns without a vector; only of those that came after a change."""
+        return {row[0] for row in self._read("SELECT turn_id FROM arrivals WHERE change > ?", since)}
 
     def indexed_since(self, change: int) -> list[IndexedTurn]:
         """Return the turns that were indexed after a change, in that order."""
