@@ -138,3 +138,16 @@ def is_content_id(turn_id: str) -> bool:
         (True, False)
     """
     return _CONTENT_ID.fullmatch(turn_id) is not None
+
+
+_COPY = re.compile(r"(-[0-9]+)?")
+
+
+def copy_of(turn_id: str, original: str) -> bool:
+    """Tell whether an id is another one, or that of a copy of it.
+
+    Examples:
+        >>> copy_of("c1", "c1"), copy_of("c1-2", "c1"), copy_of("c12", "c1")
+        (True, True, False)
+    """
+    return turn_id.startswith(original) and _COPY.fullmatch(turn_id, len(original)) is not None
