@@ -33,8 +33,8 @@ class Selection:
     """Which entries of the table; those that come later are not among them."""
     waiting: Sequence[NewTurn]
     """Turns without a vector."""
-    model: str | None
-    """What made the vectors; ``None`` where nobody knows."""
+    model: str
+    """What made the vectors, as far as the collection knows."""
 
     def __len__(self) -> int:
         return len(self.entries) + len(self.waiting)
@@ -72,7 +72,7 @@ def select(collection: Collection) -> Selection:
     with collection._changing:  # a turn leaves the waiting ones a moment before it is in the store
         waiting = _waiting(collection)
         table, count = collection.store._snapshot()
-        model = None if collection.model_is_unknown else embedder_name(collection.embedder)
+        model = embedder_name(collection.embedder)
     there = table.entry_of
     return Selection(table, range(count), [turn for turn in waiting if turn.turn_id not in there], model)
 

@@ -52,7 +52,7 @@ def line_of(turn: NewTurn, model: str | None = None, vectors: Sequence[Vector] =
 
     Args:
         turn: the turn.
-        model: what made the vectors; ``None`` where nobody knows.
+        model: what made the vectors.
         vectors: its own and its parts'; none leaves them out. Their numbers come back exactly.
 
     Examples:

@@ -30,7 +30,7 @@ from tests.core.memory.conftest import Opener
 from tests.doubles.embedders import Letters, Table
 
 ROOT = Path(__file__).parents[3]
-LONG = "word " * 200 + "the zebra is in the garden"
+LONG = "word " * 200 + "zebra " * 60
 
 
 def records(path: Path) -> list[dict[str, Any]]:
@@ -130,6 +130,13 @@ async def test_both_can_be_awaited(opened: Opener, tmp_path: Path) -> None:
     assert await opened().aimport_jsonl(tmp_path / "turns.jsonl") == result(added=3)
 
 
+class Thirds:
+    """Makes vectors that single precision can't hold, and none of zeros."""
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        return [[1 / 3, *(text.count(letter) / 3 for letter in "abc")] for text in texts]
+
+
 any_text = st.text(st.characters(), max_size=30)
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | any_text,
@@ -140,16 +147,16 @@ times = st.floats(-6e10, 2.5e11) | st.integers(-(10**10), 10**11)
 told = st.tuples(any_text, any_text, times, st.dictionaries(any_text, json_values, max_size=3))
 
 
-@settings(deadline=None, max_examples=25, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=15, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(told, max_size=5), st.lists(any_text, max_size=3), st.booleans())
 def test_any_turns_come_back_exactly(
     remembered: list[tuple[str, str, float, dict[str, Any]]], indexed: list[str], vectors: bool
 ) -> None:
-    memory, other = Memory(Letters()), Memory(Letters())
+    memory, other = Memory(Thirds()), Memory(Thirds())
     for prompt, response, said_at, metadata in remembered:
         memory.remember(prompt, response, timestamp=said_at, metadata=metadata)
     for text in indexed:  # turns without an id of their own, some of them equal
-        memory.index_turn_text(text + "a", {"role": "user"}, {})
+        memory.index_turn_text(text, {"role": "user"}, {})
     memory.flush()
     with tempfile.TemporaryDirectory() as folder:
         file, again = Path(folder, "turns.jsonl"), Path(folder, "again.jsonl")
@@ -179,13 +186,13 @@ def test_vectors_of_this_model_spare_the_embedding(opened: Opener, tmp_path: Pat
     assert other.import_jsonl(file) == result(added=4)
     assert other.count() == 4
     assert other_embedder.calls == []
-    for query in ("key", "the zebra is in the garden"):
+    for query in ("key", "zebra"):
         assert [(hit.turn_id, hit.score) for hit in other.search(query, top_k=2)] == [
             (hit.turn_id, hit.score) for hit in memory.search(query, top_k=2)
         ]
     other.close()
     reopened = opened(tmp_path / "b", embedder=FakeEmbedder(max_words=50))
-    assert reopened.search("the zebra is in the garden", top_k=1)[0].score > 0.9
+    assert reopened.search("zebra", top_k=1)[0].score > 0.9
 
 
 def test_the_numbers_of_vectors_are_exact(opened: Opener, tmp_path: Path) -> None:
@@ -529,13 +536,13 @@ def test_an_export_is_of_one_moment_while_turns_are_added(opened: Opener, tmp_pa
     accepted: list[str] = []
 
     def talk() -> None:
-        while not stop.is_set():
+        while not stop.is_set() and len(accepted) < 1000:
             accepted.append(memory.remember(f"question {len(accepted)}", "answer"))
 
     talker = threading.Thread(target=talk)
     talker.start()
     try:
-        for _ in range(15):
+        for _ in range(10):
             before = set(accepted)
             count = memory.export_jsonl(tmp_path / "turns.jsonl", vectors=True)
             after = {*accepted}
