@@ -72,9 +72,8 @@ def select(collection: Collection) -> Selection:
     with collection._changing:  # a turn leaves the waiting ones a moment before it is in the store
         waiting = _waiting(collection)
         table, count = collection.store._snapshot()
-        model = embedder_name(collection.embedder)
-    there = table.entry_of
-    return Selection(table, range(count), [turn for turn in waiting if turn.turn_id not in there], model)
+        waiting = [turn for turn in waiting if table.entry_of.get(turn.turn_id, count) >= count]
+        return Selection(table, range(count), waiting, embedder_name(collection.embedder))
 
 
 def _waiting(collection: Collection) -> list[NewTurn]:

@@ -63,6 +63,7 @@ def import_turns(path: Path, receiving: Receiving) -> ImportResult:
     with receiving() as collection:
         if not collection.journal.heal(now=True):
             raise JournalError(f"Nothing was imported: {collection.journal.problem}")
+        collection._catch_up()
     with path.open("rb") as file:
         if not file.seekable():
             raise InvalidArgumentError(f"{str(path)!r} can't be read twice; save what it gives to a file first.")

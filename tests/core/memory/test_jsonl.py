@@ -531,6 +531,26 @@ def test_the_exported_file_is_replaced_whole_or_not_at_all(opened: Opener, tmp_p
     assert memory.export_jsonl(file) == 2
 
 
+def test_an_import_that_the_disk_breaks_off_can_be_done_again(opened: Opener, tmp_path: Path) -> None:
+    lines = [{"prompt": f"question {number} " + "x" * 10_000, "response": ""} for number in range(600)]
+    file = written(tmp_path / "turns.jsonl", *lines)
+    memory = opened(tmp_path / "a", AbsentEmbedder("m", "none"))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, limits[1]))  # less than two batches need
+    try:
+        with pytest.raises(StoreError, match="Only a part was imported"):
+            memory.import_jsonl(file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    again = memory.import_jsonl(file)
+    assert again.known + again.added == 600
+    assert again.known > 0
+    memory.close()
+    memory = opened(tmp_path / "a", AbsentEmbedder("m", "none"))
+    assert memory.import_jsonl(file) == result(known=600)
+    assert memory.export_jsonl(tmp_path / "out.jsonl") == 600
+
+
 def test_an_export_is_of_one_moment_while_turns_are_added(opened: Opener, tmp_path: Path) -> None:
     memory, stop = opened(tmp_path / "a"), threading.Event()
     accepted: list[str] = []
