@@ -41,9 +41,10 @@ def new_turn(
     timestamp: float | None = None,
     expires_at: float | None = None,
     metadata: Metadata | None = None,
+    turn_id: str | None = None,
     redact: Redactor | None = None,
 ) -> NewTurn:
-    """Make a turn of a question and its answer, with a new id; texts and metadata redacted, where that is asked for.
+    """Make a turn of a question and its answer, with a new id where none is given; redacted where that is asked for.
 
     Raises:
         ArgumentTypeError: an argument has a wrong type, or the metadata holds a value that JSON can't; names where.
@@ -67,7 +68,7 @@ def new_turn(
         )
         redacted_note = f', "{_REDACTED}": true'
     text = f"{prompt}\n{response}" if response else prompt
-    turn_id = os.urandom(16).hex()
+    turn_id = turn_id or os.urandom(16).hex()
     begins = len(prompt) + 1 if response else len(text)
     said_at = time.time() if timestamp is None else float(timestamp)
     scope_note = f', "scope": {to_json(fields, "scope")}' if scope is not None and (fields := scope.as_dict()) else ""
@@ -143,6 +144,20 @@ def _redacted_turn(text: str, turn: dict[str, Any], redact: Redactor) -> tuple[s
     return text, to_json(redacted, "turn")
 
 
+def redacted_turn(turn: NewTurn, redact: Redactor, *, keep_id: bool) -> NewTurn:
+    """Redact a turn that is ready.
+
+    Args:
+        turn: the turn.
+        redact: replaces secrets.
+        keep_id: whether it has an id of its own; else it gets one from what its content is now.
+    """
+    text, turn_json = _redacted_turn(turn.text, json.loads(turn.turn), redact)
+    caller = _redacted_json(turn.metadata, redact)
+    turn_id = turn.turn_id if keep_id else content_id(text, json.loads(turn_json), json.loads(caller))
+    return NewTurn(turn_id, text, turn_json, caller)
+
+
 def is_redacted(turn: NewTurn) -> bool:
     """Tell whether a turn was accepted by a memory that redacts: what is said about it is redacted too."""
     return f'"{_REDACTED}": true' in turn.turn
@@ -189,3 +204,16 @@ def is_content_id(turn_id: str) -> bool:
         (True, False)
     """
     return _CONTENT_ID.fullmatch(turn_id) is not None
+
+
+_COPY = re.compile(r"(-[0-9]+)?")
+
+
+def copy_of(turn_id: str, original: str) -> bool:
+    """Tell whether an id is another one, or that of a copy of it.
+
+    Examples:
+        >>> copy_of("c1", "c1"), copy_of("c1-2", "c1"), copy_of("c12", "c1")
+        (True, True, False)
+    """
+    return turn_id.startswith(original) and _COPY.fullmatch(turn_id, len(original)) is not None

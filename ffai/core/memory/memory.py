@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Collection as Ids
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -18,8 +20,10 @@ from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import forgetting, joining, reembedding, sharing, verifying
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.distinct import search_distinct
+from ffai.core.memory.exporting import check_target, checked_path, export_turns, select
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere
+from ffai.core.memory.importing import ImportResult, import_turns
 from ffai.core.memory.journal_file import Durability
 from ffai.core.memory.listeners import Forgotten
 from ffai.core.memory.mounts import check_local
@@ -270,6 +274,75 @@ class Memory:
         if callable(aembed := getattr(embedder, "aembed", None)):
             return check_vectors(embedder, await aembed(texts), len(texts))
         return await asyncio.to_thread(embed_texts, embedder, texts)
+
+    # Taking out, bringing in
+
+    def export_jsonl(self, path: str | os.PathLike[str], *, vectors: bool = False) -> int:
+        """Write all turns to a file, one JSON object a line, oldest first; those that wait or failed too.
+
+        Args:
+            path: the file; one that is there is replaced, whole and atomically.
+            vectors: whether the vectors are written too, with the name of their model.
+
+        Returns:
+            How many turns the file has.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: the path can't be used.
+            ClosedError: the memory was closed while turns waited.
+            StoreError: turns wait in a journal that can't be read just now.
+            OSError: the file can't be written; one that was there is as it was.
+
+        Examples:
+            >>> import tempfile
+            >>> from ffai.testing import FakeEmbedder
+            >>> memory, other = Memory(FakeEmbedder()), Memory(FakeEmbedder())
+            >>> _ = memory.remember("Where is the key?", "Under the mat.")
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     memory.export_jsonl(f"{folder}/turns.jsonl")
+            ...     other.import_jsonl(f"{folder}/turns.jsonl").added
+            1
+            1
+        """
+        target = checked_path(path)
+        with self._entering:
+            check_target(target, self._collection)
+            selection = select(self._collection)
+        return export_turns(selection, target, vectors=vectors)
+
+    async def aexport_jsonl(self, path: str | os.PathLike[str], *, vectors: bool = False) -> int:
+        """Await :meth:`export_jsonl`."""
+        return await asyncio.to_thread(self.export_jsonl, path, vectors=vectors)
+
+    def import_jsonl(self, path: str | os.PathLike[str]) -> ImportResult:
+        """Take in the turns of a file, each once; they are durable when this returns.
+
+        Each line is a turn as :meth:`export_jsonl` writes it, or an object with ``prompt`` and ``response`` and, where
+        wanted, ``timestamp``, ``metadata`` and ``scope``. Turns that have vectors of this memory's model are found at
+        once; the others are embedded in the background.
+
+        Args:
+            path: the file, in UTF-8.
+
+        Returns:
+            How many turns were added, were known, or had expired.
+
+        Raises:
+            InvalidArgumentError: a line can't be used; names it and what is wrong. Nothing is taken in.
+            ClosedError: the memory was closed.
+            StoreError: the files can't be written just now.
+            OSError: the file can't be read.
+        """
+        return import_turns(checked_path(path), self._receiving, self.redact)
+
+    async def aimport_jsonl(self, path: str | os.PathLike[str]) -> ImportResult:
+        """Await :meth:`import_jsonl`."""
+        return await asyncio.to_thread(self.import_jsonl, path)
+
+    @contextmanager
+    def _receiving(self) -> Iterator[Collection]:
+        with self._entering:
+            yield self._open
 
     # Looking after it
 
