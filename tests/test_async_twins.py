@@ -17,7 +17,7 @@ WAITING = {
     FFAI: {"generate_response", "stream_response", "flush", "close"},
     WorkflowEngine: {"generate_response", "stream_response"},
     HistoryManager: {"search", "flush"},
-    Memory: {"index_turn", "index_turn_text", "search", "reindex", "flush", "close"},
+    Memory: {"index_turn", "index_turn_text", "search", "list", "reindex", "flush", "close"},
     Embeddings: {"embed", "embed_single", "ensure_available"},
     FakeClient: {"generate_response", "stream_response"},
     RetryClient: {"generate_response", "stream_response"},

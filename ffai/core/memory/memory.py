@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 from ffai._fork import held_over_forks
 from ffai._text import clean_text
-from ffai.core.arguments import check_number, check_search
+from ffai.core.arguments import check_number, check_search, check_whole
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import sharing
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.distinct import search_distinct
+from ffai.core.memory.filters import Scope, TurnFilter, Where
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere
 from ffai.core.memory.journal_file import Durability
+from ffai.core.memory.listing import Unembedded, page_of, place_at
 from ffai.core.memory.opening import open_collection
 from ffai.core.memory.place import Place
 from ffai.core.memory.status import FlushResult, MemoryStatus
+from ffai.core.memory.turn_page import TurnPage
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts, embed_turns, texts_and_parts
 from ffai.core.scope import MemoryScope
@@ -32,6 +36,8 @@ from ffai.typing import Metadata
 
 BARRIER = 2.0
 """Seconds a search waits, at the most, for turns that were accepted before it."""
+
+_UNEMBEDDED = "SELECT turn_id, text, turn, metadata, failed FROM arrivals"
 
 
 class Memory:
@@ -152,6 +158,8 @@ class Memory:
         top_k: int = 5,
         threshold: float | None = None,
         *,
+        where: Where | None = None,
+        scope: Scope | None = None,
         wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
@@ -161,9 +169,13 @@ class Memory:
             query: what to look for, in words.
             top_k: how many at the most; none for 0 or less.
             threshold: keeps cosines of at least this; ``None`` keeps all.
+            where: only turns whose metadata has these values under these keys, compared as JSON; see
+                :meth:`~ffai.core.memory.filters.TurnFilter.of`.
+            scope: only turns of this scope: each field that is given must be the same.
             wait: seconds to wait, at the most, until turns accepted before this call can be found; ``None`` waits as
                 long as it takes.
-            distinct: whether turns with the same text in the same scope count once.
+            distinct: whether turns with the same text in the same scope count once; ``hit.repeats`` and
+                ``hit.last_timestamp`` then tell how many they are, and when the last was said.
 
         Returns:
             Best first; equal scores in the order they were added.
@@ -174,14 +186,16 @@ class Memory:
             Exception: whatever the embedder raises.
         """
         check_search(query, top_k, threshold, wait)
+        TurnFilter.of(where, scope)
         self._collection.wait_for_accepted(_seconds(wait))
         if top_k <= 0 or not self.count():
             return []
+        find = partial(_search, distinct, top_k=top_k, threshold=threshold, where=where, scope=scope)
         while True:
             embedder = self.embeddings
             with self._collection.queries:
                 vector = embed_texts(embedder, [clean_text(query)])[0]
-            if (hits := self._find(embedder, vector, top_k, threshold, distinct)) is not None:
+            if (hits := self._find(embedder, vector, find)) is not None:
                 return hits
 
     async def asearch(
@@ -190,31 +204,31 @@ class Memory:
         top_k: int = 5,
         threshold: float | None = None,
         *,
+        where: Where | None = None,
+        scope: Scope | None = None,
         wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
         """Await :meth:`search`."""
         check_search(query, top_k, threshold, wait)
+        TurnFilter.of(where, scope)
         await asyncio.to_thread(self._collection.wait_for_accepted, _seconds(wait))
         if top_k <= 0 or not self.count():
             return []
+        find = partial(_search, distinct, top_k=top_k, threshold=threshold, where=where, scope=scope)
         while True:
             embedder = self.embeddings
             with self._collection.queries:
                 vector = (await self._aembed(embedder, [clean_text(query)]))[0]
-            hits = await asyncio.to_thread(self._find, embedder, vector, top_k, threshold, distinct)
-            if hits is not None:
+            if (hits := await asyncio.to_thread(self._find, embedder, vector, find)) is not None:
                 return hits
 
-    def _find(
-        self, embedder: Embedder, vector: Vector, top_k: int, threshold: float | None, distinct: bool
-    ) -> list[TurnHit] | None:
+    def _find(self, embedder: Embedder, vector: Vector, find: Callable[..., list[TurnHit]]) -> list[TurnHit] | None:
         """Search with a query's vector; ``None`` where its embedder is no longer the one in use."""
         if self._collection.is_current(embedder):
             self._collection.compare_size(vector.size)
         try:
-            search = partial(search_distinct, self.store) if distinct else self.store.search
-            hits = search(vector, top_k, threshold)
+            hits = find(self.store, vector)
         except DimensionError:
             if self._collection.is_current(embedder):
                 raise
@@ -353,6 +367,69 @@ class Memory:
         if self._closed or self._collection.closed:
             raise ClosedError("The memory is closed; turns can't be added to it any more.")
         return self._collection
+
+    # Listing: last, because from here on the class has a list of its own
+
+    async def alist(
+        self,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> TurnPage:
+        """Await :meth:`list`."""
+        return await asyncio.to_thread(self.list, where=where, scope=scope, limit=limit, cursor=cursor)
+
+    def list(
+        self,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> TurnPage:
+        """Return the next turns, oldest first, also those that wait to be embedded or were given up.
+
+        Each turn keeps its place, by its time and its id: whatever is added or forgotten between two pages, every
+        turn that stays is given once.
+
+        Args:
+            where: only turns whose metadata has these values under these keys; see :meth:`search`.
+            scope: only turns of this scope.
+            limit: how many at the most.
+            cursor: where the last page ended, ``page.cursor``; ``None`` for the first page.
+
+        Returns:
+            The turns, and the cursor for the next page. No embedder is needed.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
+
+        Examples:
+            >>> from ffai.testing import FakeEmbedder
+            >>> memory = Memory(FakeEmbedder())
+            >>> for number in range(3):
+            ...     _ = memory.remember(f"Question {number}", "Answer", timestamp=number)
+            >>> page = memory.list(limit=2)
+            >>> [turn.prompt for turn in page.turns], [turn.prompt for turn in memory.list(cursor=page.cursor).turns]
+            (['Question 0', 'Question 1'], ['Question 2'])
+        """
+        wanted, after = TurnFilter.of(where, scope), place_at(cursor)
+        check_whole("limit", limit, least=1)
+        with self._collection._changing:  # a turn leaves the waiting ones a moment before it is in the store
+            unembedded, selection = _unembedded(self._collection), self.store._select(wanted)
+        return page_of(selection, unembedded, wanted, limit=limit, after=after, now=time.time())
+
+
+def _search(distinct: bool, store: TurnVectorStore, query: Vector, **asked: Any) -> list[TurnHit]:
+    return search_distinct(store, query, **asked) if distinct else store.search(query, **asked)
+
+
+def _unembedded(collection: Collection) -> list[Unembedded]:
+    """Return the turns of a collection that have no vector."""
+    rows = collection.journal.read(lambda journal: journal._read(_UNEMBEDDED))
+    return [Unembedded(NewTurn(*turn), "failed" if failed else "waiting") for *turn, failed in rows]
 
 
 def _check_embedder(embeddings: object) -> None:

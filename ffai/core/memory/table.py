@@ -92,6 +92,8 @@ class Table:
 
     def rows_of(self, entries: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the rows of entries, each one's own vector's before its parts', and where among them each begins."""
+        if self.is_dense:
+            return entries, np.arange(entries.size)
         count = int(entries.max(initial=-1)) + 1
         firsts, counts = self.first_rows.view(count)[entries], self.row_counts.view(count)[entries]
         starts = np.cumsum(counts) - counts

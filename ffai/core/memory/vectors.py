@@ -132,7 +132,8 @@ class VectorBlocks:
         scores = np.empty(rows.size, dtype=np.float32)
         for block, places in self._by_block(rows):
             there = rows[places] - block.start
-            scores[places] = _byte_products(probe_bytes, _bytes_of(block)[there]) * block.scales[there]
+            gathered = np.take(_bytes_of(block), there, axis=0)  # half as long as indexing takes
+            scores[places] = _byte_products(probe_bytes, gathered) * block.scales[there]
         scores *= probe_scales[0]
         return scores, self._error(lost)
 
@@ -174,9 +175,16 @@ class VectorBlocks:
                     found[place] = vector
         return found
 
-    def _by_block(self, rows: NDArray[np.intp]) -> Iterator[tuple[_Block, NDArray[np.intp]]]:
+    def _by_block(self, rows: NDArray[np.intp]) -> Iterator[tuple[_Block, slice | NDArray[np.intp]]]:
         """Yield each block that has some of the rows, with their places among them."""
         if not rows.size:
+            return
+        if (rows[1:] >= rows[:-1]).all():
+            first, last = np.searchsorted(self._starts, rows[[0, -1]], side="right") - 1
+            ends = [*np.searchsorted(rows, self._starts[first + 1 : last + 1]).tolist(), rows.size]
+            for block, start, end in zip(self._blocks[first : last + 1], [0, *ends], ends, strict=False):
+                if start < end:
+                    yield block, slice(start, end)
             return
         blocks = np.searchsorted(self._starts, rows, side="right") - 1
         for number in np.unique(blocks).tolist():
