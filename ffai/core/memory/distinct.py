@@ -68,9 +68,10 @@ def _first_of_equals(selection: Selection, found: Sequence[tuple[int, float]]) -
 def _with_repeats(selection: Selection, entry: int, score: float) -> TurnHit:
     """Note in a hit, which is a copy, how many turns it stands for."""
     hit, same = selection.hit(entry, score), selection.repeats_of(entry)
-    metadata = hit.turn.setdefault("metadata", {}) if len(same) > 1 else {}
-    notes = metadata.setdefault("ffai", {}) if isinstance(metadata, dict) else {}
-    if len(same) > 1 and isinstance(notes, dict):
+    if len(same) > 1:
         last = float(selection.table.noted.timestamps(same).max())
-        notes["repeats"] = {"count": len(same), "last": last if math.isfinite(last) else None}
+        metadata = hit.turn["metadata"] = hit.turn.get("metadata") or {}
+        notes = metadata.setdefault("ffai", {}) if isinstance(metadata, dict) else None
+        if isinstance(notes, dict):  # what another program has put in its place is left there
+            notes["repeats"] = {"count": len(same), "last": last if math.isfinite(last) else None}
     return hit

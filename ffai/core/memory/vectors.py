@@ -12,11 +12,15 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
+from ffai.core.memory.recent_rows import GatheredRows, RecentRows
 from ffai.core.similarity import Vector, rounding_bound, unit
 
 SMALLEST_BLOCK = 1024
 LARGEST_BLOCK = 65_536
 """Rows. Blocks double up to this size; the operating system gives them memory as they fill."""
+
+KEEP_GATHERED = 16
+"""Rows that were gathered for a search are kept for the next one, an n-th of all at the most."""
 
 Singles = NDArray[np.float32]
 
@@ -57,6 +61,7 @@ class VectorBlocks:
         self._blocks: list[_Block] = []
         self._starts: list[int] = []
         self._doubles: dict[int, Vector] = {}
+        self._recent = RecentRows()
         self._largest_loss = 0.0
         """How far the bytes of a row are from its direction at the most."""
 
@@ -129,13 +134,31 @@ class VectorBlocks:
         if not self._with_bytes:
             return self.score(query, rows), rounding_bound(self.dimensions)
         probe_bytes, probe_scales, lost = as_bytes(query.astype(np.float32)[None])
+        gathered = self._gather(rows)
+        known = len(gathered.rows)
         scores = np.empty(rows.size, dtype=np.float32)
-        for block, places in self._by_block(rows):
-            there = rows[places] - block.start
-            gathered = np.take(_bytes_of(block), there, axis=0)  # half as long as indexing takes
-            scores[places] = _byte_products(probe_bytes, gathered) * block.scales[there]
+        if known:
+            np.multiply(_byte_products(probe_bytes, gathered.bytes), gathered.scales, out=scores[:known])
+        for block, places in self._by_block(rows[known:]):
+            there = rows[known:][places] - block.start
+            products = _byte_products(probe_bytes, np.take(_bytes_of(block), there, axis=0))
+            scores[known:][places] = products * block.scales[there]
         scores *= probe_scales[0]
         return scores, self._error(lost)
+
+    def _gather(self, rows: NDArray[np.intp]) -> GatheredRows:
+        """Return the bytes of rows, or of the first ones: a search among the same rows as before finds them at hand."""
+        gathered = self._recent.beginning_of(rows)
+        if not len(gathered.rows):
+            gathered = GatheredRows(
+                rows, np.empty((rows.size, self.dimensions), dtype=np.int8), np.empty(rows.size, dtype=np.float32)
+            )
+            for block, places in self._by_block(rows):
+                there = rows[places] - block.start
+                gathered.bytes[places] = np.take(_bytes_of(block), there, axis=0)
+                gathered.scales[places] = block.scales[there]
+            self._recent.keep(gathered, most=self.count // KEEP_GATHERED)
+        return gathered
 
     def _error(self, lost: float) -> float:
         """Bound the error of a rough score; ``lost`` is how far the bytes of the query are from it."""
