@@ -217,7 +217,7 @@ def test_filtered_searches_are_right_while_others_add() -> None:
     store, failed, done = TurnVectorStore(), [], threading.Event()
 
     def add(name: str) -> None:
-        for number in range(1500):
+        for number in range(400):
             notes = {"turn_id": f"{name}{number}", "scope": {"actor_id": name}}
             store.add(f"{name} {number % 7}", [1.0, number % 5], {"metadata": {"ffai": notes}}, {"n": number % 3})
 
@@ -243,4 +243,4 @@ def test_filtered_searches_are_right_while_others_add() -> None:
     for thread in looking:
         thread.join()
     assert not failed
-    assert len(store.search([1.0, 0.0], 10_000, scope={"actor_id": "a"})) == 1500
+    assert len(store.search([1.0, 0.0], 10_000, scope={"actor_id": "a"})) == 400
