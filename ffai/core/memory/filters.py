@@ -11,7 +11,7 @@ from ffai._text import clean_text
 from ffai.core.arguments import check_str
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.jsontext import to_json
-from ffai.core.memory.turn_json import read_notes
+from ffai.core.memory.turn_json import read_scope
 from ffai.core.scope import MemoryScope
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 
@@ -148,7 +148,7 @@ def values_of(source: Source, text: str) -> Mapping[str, Any]:
         text: the JSON of the caller's metadata, or for a scope that of the turn dict.
     """
     if source == "scope":
-        return read_notes(text).scope
+        return read_scope(text)
     found: Mapping[str, Any] = json.loads(text)
     return found
 

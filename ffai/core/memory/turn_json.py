@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ffai.core.memory.identity import notes_of
 
 _METADATA, _TIMESTAMP = ', "metadata": ', ', "timestamp": '
+_TO_VALUE = len(_METADATA)
 _LONGEST_NUMBER = 40
 _LATEST = 1e300
 _decode = json.JSONDecoder().raw_decode
@@ -33,6 +35,23 @@ class TurnNotes(NamedTuple):
         return seconds(self.ffai.get("expires_at"))
 
 
+def read_scope(turn: str) -> Mapping[str, Any]:
+    """Read whose turn it is; empty where it does not tell.
+
+    Args:
+        turn: the turn dict as JSON.
+
+    Examples:
+        >>> read_scope('{"role": "user", "metadata": {"ffai": {"scope": {"actor_id": "a"}}}}')
+        {'actor_id': 'a'}
+    """
+    metadata, _ = _read_end(turn)
+    if metadata is None:
+        return _scope_in(notes_of(json.loads(turn)))
+    notes = metadata.get("ffai")
+    return _scope_in(notes) if isinstance(notes, dict) else {}
+
+
 def read_notes(turn: str) -> TurnNotes:
     r"""Read what a turn notes.
 
@@ -43,32 +62,28 @@ def read_notes(turn: str) -> TurnNotes:
         >>> read_notes('{"role": "user", "timestamp": 1.5, "metadata": {"ffai": {"scope": {"actor_id": "a"}}}}')
         TurnNotes(timestamp=1.5, ffai={'scope': {'actor_id': 'a'}})
     """
-    return _read_end(turn) or _read_whole(turn)
+    metadata, at = _read_end(turn)
+    said = turn.rfind(_TIMESTAMP, max(0, at - _LONGEST_NUMBER - len(_TIMESTAMP)), at)
+    if metadata is not None and said >= 0:
+        with suppress(ValueError):  # not a number right before the metadata
+            timestamp = seconds(float(turn[said + len(_TIMESTAMP) : at]))
+            return TurnNotes(timestamp, notes_of({"metadata": metadata}))
+    whole = json.loads(turn)
+    return TurnNotes(seconds(whole.get("timestamp")), notes_of(whole))
 
 
-def _read_end(turn: str) -> TurnNotes | None:
-    """Read the end of a turn as ffai writes it; ``None`` for another one.
+def _read_end(turn: str) -> tuple[dict[str, Any] | None, int]:
+    """Read the metadata of a turn that ends with it, as ffai writes turns, and where they begin; ``None`` for others.
 
     A quote inside a JSON text has a backslash before it, so that what is looked for can only be a key; and a value
     after which nothing but one brace is left can only be the whole turn's.
     """
     at = turn.find(_METADATA)
-    if at < 0 or turn[at + len(_METADATA)] != "{":
-        return None
-    metadata, end = _decode(turn, at + len(_METADATA))
-    said = turn.rfind(_TIMESTAMP, max(0, at - _LONGEST_NUMBER - len(_TIMESTAMP)), at)
-    if said < 0 or end != len(turn) - 1:
-        return None
-    try:
-        timestamp = float(turn[said + len(_TIMESTAMP) : at])
-    except ValueError:
-        return None
-    return TurnNotes(seconds(timestamp), notes_of({"metadata": metadata}))
-
-
-def _read_whole(turn: str) -> TurnNotes:
-    decoded = json.loads(turn)
-    return TurnNotes(seconds(decoded.get("timestamp")), notes_of(decoded))
+    if at >= 0 and turn[at + _TO_VALUE] == "{":
+        metadata, end = _decode(turn, at + _TO_VALUE)
+        if end == len(turn) - 1:
+            return metadata, at
+    return None, -1
 
 
 def seconds(value: Any) -> float | None:
@@ -95,7 +110,7 @@ def scope_of(turn: Mapping[str, Any]) -> dict[str, Any]:
 
 def _scope_in(notes: Mapping[str, Any]) -> Mapping[str, Any]:
     scope = notes.get("scope")
-    return scope if isinstance(scope, Mapping) else {}
+    return scope if isinstance(scope, dict) else {}
 
 
 def prompt_of(text: str, turn: Mapping[str, Any]) -> str | None:
