@@ -60,17 +60,23 @@ class Table:
         self.noted = Noted(self.turns, reading)
         self.same_text = SameText(self.texts, reading)
 
-    def extend(self, turns: Sequence[NewTurn], groups: Groups) -> None:
-        """Add turns with their vectors, all of the table's size."""
+    def extend(self, turns: Sequence[NewTurn], groups: Groups, expiries: Sequence[float] | None = None) -> None:
+        """Add turns with their vectors, all of the table's size; ``expiries`` where they were read before."""
         counts = [1] * len(turns) if isinstance(groups, np.ndarray) else [len(group) for group in groups]
         rows = groups[:, 0] if isinstance(groups, np.ndarray) else np.array([row for group in groups for row in group])
         if self.vectors is None:
             self.vectors = VectorBlocks(rows.shape[1])
         first = self.vectors.count
         self.vectors.append(rows)
-        self._note(turns, first + np.cumsum([0, *counts[:-1]]), counts)
+        self._note(turns, first + np.cumsum([0, *counts[:-1]]), counts, expiries)
 
-    def _note(self, turns: Sequence[NewTurn], first_rows: NDArray[np.intp], row_counts: Sequence[int]) -> None:
+    def _note(
+        self,
+        turns: Sequence[NewTurn],
+        first_rows: NDArray[np.intp],
+        row_counts: Sequence[int],
+        expiries: Sequence[float] | None,
+    ) -> None:
         """Add turns whose vectors are there."""
         count = self.count + len(turns)
         self.is_dense = self.is_dense and len(turns) == sum(row_counts) and int(first_rows[0]) == self.count
@@ -80,7 +86,7 @@ class Table:
         self.texts.extend(turn.text for turn in turns)
         self.turns.extend(turn.turn for turn in turns)
         self.metadata.extend(turn.metadata for turn in turns)
-        expiries = [_expiry(turn.turn) for turn in turns]
+        expiries = [_expiry(turn.turn) for turn in turns] if expiries is None else expiries
         self.expires.extend(expiries)
         self.earliest_expiry = min(self.earliest_expiry, *expiries)
         self.entry_of.update((turn.turn_id, self.count + place) for place, turn in enumerate(turns))
@@ -109,15 +115,17 @@ class Table:
         """Return a table of the other turns; this one stays as it is, for those who still read it."""
         kept = [entry for entry in range(self.count) if self.ids[entry] not in turn_ids]
         rows = int(self.row_counts.view(self.count)[kept].sum())
+        expiries = self.expires.view(self.count)[kept].tolist()
         fresh = Table(self._reading)
         if not kept or self.vectors is None:
             return fresh
         if (self.vectors.count - rows) * MOST_DEAD > self.vectors.count:
-            fresh.extend([self.turn(entry) for entry in kept], [self.group(entry) for entry in kept])
+            fresh.extend([self.turn(entry) for entry in kept], [self.group(entry) for entry in kept], expiries)
         else:
             fresh.vectors = self.vectors
             counts = self.row_counts.view(self.count)[kept]
-            fresh._note([self.turn(entry) for entry in kept], self.first_rows.view(self.count)[kept], counts.tolist())
+            first_rows = self.first_rows.view(self.count)[kept]
+            fresh._note([self.turn(entry) for entry in kept], first_rows, counts.tolist(), expiries)
             fresh.is_dense = False
         fresh.copies = self.copies
         fresh.fields = self.fields.of(np.array(kept), fresh.turns, fresh.metadata)

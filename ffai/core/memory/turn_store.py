@@ -172,6 +172,10 @@ class TurnVectorStore:
         """Return the turns that a filter allows, as they are now."""
         return Selection.of(*self._snapshot(), wanted, time.time())
 
+    def _held(self) -> int:
+        """Count all turns that are kept, also those that have expired and were not dropped yet."""
+        return self._table.count
+
     def _expired(self, now: float) -> list[str]:
         """Return the ids of the turns that are not found any more, for who drops them.
 
