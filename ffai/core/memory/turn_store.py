@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -171,6 +172,11 @@ class TurnVectorStore:
     def _select(self, wanted: TurnFilter = EVERY_TURN) -> Selection:
         """Return the turns that a filter allows, as they are now."""
         return Selection.of(*self._snapshot(), wanted, time.time())
+
+    def _chosen(self, wanted: TurnFilter) -> list[str]:
+        """Return the ids of the turns that a filter allows, also of those that have expired: for who drops them."""
+        selection = Selection.of(*self._snapshot(), wanted, -math.inf)
+        return [selection.table.ids[entry] for entry in selection.entries().tolist()]
 
     def _held(self) -> int:
         """Count all turns that are kept, also those that have expired and were not dropped yet."""

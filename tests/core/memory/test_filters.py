@@ -15,6 +15,7 @@ from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.history_manager import HistoryManager
 from ffai.core.memory import TurnVectorStore
 from ffai.core.memory.distinct import search_distinct
+from ffai.core.memory.filters import TurnFilter
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 from ffai.testing import FakeClient, FakeEmbedder
 
@@ -164,6 +165,8 @@ def test_expired_turns_are_named_for_who_drops_them() -> None:
     assert memory.store._expired(now) == ["past"]
     assert memory.store._expired(now + 1000) == ["past", "future"]
     assert memory.count() == 2
+    assert memory.store._chosen(TurnFilter.of({}, {})) == ["past", "future", "never"]
+    assert memory.store._chosen(TurnFilter.of({"a": 1}, {})) == []
     memory.store._drop(memory.store._expired(now))
     assert memory.store._expired(now) == []
     assert sorted(hit.text for hit in memory.search("past")) == ["future", "never"]
