@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ffai.core.memory import TurnHit, TurnVectorStore
 from ffai.core.memory.distinct import search_distinct
-from ffai.core.memory.recent_rows import RecentRows
+from ffai.core.memory.recent_rows import GatheredRows, RecentRows
 from ffai.core.memory.vectors import VectorBlocks
 from ffai.core.similarity import unit
 
@@ -142,6 +142,12 @@ def test_rows_scanned_alone_score_as_in_a_scan_of_all(chosen: list[tuple[int, in
         assert same_error == error
 
 
-def test_few_rows_are_kept_between_searches() -> None:
+def test_the_rows_of_the_oldest_searches_make_room() -> None:
     recent = RecentRows()
-    assert len(recent.beginning_of(np.arange(10)).rows) == 0
+    sets = [np.arange(first, 3000 + first, 10) for first in range(4)]  # 300 rows each
+    for rows in sets:
+        recent.keep(GatheredRows(rows, np.zeros((300, 2), np.int8), np.ones(300, np.float32)), most=700)
+    assert [len(recent.beginning_of(rows).rows) for rows in sets] == [0, 0, 300, 300]
+    longer, other = np.arange(3, 3100, 10), np.append(sets[3][:-1], 2994)
+    assert len(recent.beginning_of(longer).rows) == 300  # new rows at the end are scanned beside them
+    assert len(recent.beginning_of(other).rows) == 0
