@@ -456,6 +456,14 @@ def test_a_filter_sees_what_came_after_its_first_use(store: TurnVectorStore) -> 
     assert (texts(store, scope={"actor_id": "a"}), texts(store, scope={"actor_id": "b"})) == ([], ["b"])
 
 
+def test_any_number_of_fields_can_be_asked_for(store: TurnVectorStore) -> None:
+    for number in range(5):
+        store.add(str(number), [1.0, 0.0], TURN, {f"key {key}": number for key in range(200)})
+    for key in range(200):
+        assert texts(store, where={f"key {key}": key % 7}) == ([str(key % 7)] if key % 7 < 5 else [])
+    assert texts(store, where={f"key {key}": 3 for key in range(200)}) == ["3"]
+
+
 # Expiring
 
 

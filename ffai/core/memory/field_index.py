@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from ffai.core.memory.filters import Condition, Field, Source, as_key, values_of
 
 Entries = NDArray[np.intp]
 
+MOST_FIELDS = 64
+"""Fields that an index keeps."""
 _AT_ONCE = 1024
 """Turns that are read while nobody else can look: a few milliseconds."""
 _MISSING = -1
@@ -22,7 +24,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class FieldIndex:
-    """For each field that was asked for once, a number a turn that stands for its value. Others take no memory.
+    """For each field that was asked for of late, a number a turn that stands for its value. Others take no memory.
 
     Args:
         turns: the turn dicts of a table, as JSON.
@@ -38,7 +40,8 @@ class FieldIndex:
     def __init__(self, turns: Sequence[str], metadata: Sequence[str], lock: threading.Lock) -> None:
         self._texts: dict[Source, Sequence[str]] = {"scope": turns, "metadata": metadata}
         self._lock = lock
-        self._columns: dict[Field, _Values] = {}
+        self._columns: OrderedDict[Field, _Values] = OrderedDict()
+        """The field that was asked for last is the last one."""
 
     def entries(self, conditions: Sequence[Condition], count: int) -> Entries:
         """Find the entries that fulfil all conditions.
@@ -64,13 +67,16 @@ class FieldIndex:
         assert found is not None  # noqa: S101 - there is a condition
         return found
 
-    def _read_some(self, fields: Iterable[Field], count: int) -> bool:
+    def _read_some(self, fields: Set[Field], count: int) -> bool:
         """Read some of the turns that are not in the index yet; tell whether all are."""
         behind: dict[tuple[Source, int], list[_Values]] = {}
         for field in fields:
             column = self._columns.setdefault(field, _Values(field.name))
+            self._columns.move_to_end(field)
             if column.read < count:
                 behind.setdefault((field.source, column.read), []).append(column)
+        while len(self._columns) > max(MOST_FIELDS, len(fields)):
+            self._columns.popitem(last=False)
         for (source, start), columns in behind.items():
             self._read(source, columns, start, min(count, start + _AT_ONCE))
         return not behind
@@ -95,7 +101,7 @@ class FieldIndex:
         """
         index = FieldIndex(turns, metadata, self._lock)
         with self._lock:
-            index._columns = {field: column.of(kept) for field, column in self._columns.items()}
+            index._columns = OrderedDict((field, column.of(kept)) for field, column in self._columns.items())
         return index
 
 
