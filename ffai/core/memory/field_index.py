@@ -155,6 +155,8 @@ class _Values:
         number = self._number_of.get(key)
         if number is None:
             return entries[:0]
+        if self._counts[number] == self.read:
+            return entries
         chosen: Entries = entries[self._numbers.view(self.read)[entries] == number]
         return chosen
 

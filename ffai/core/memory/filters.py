@@ -97,7 +97,7 @@ def _attached(where: Where | None) -> list[Condition]:
 def _whose(scope: Scope | None) -> list[Condition]:
     if scope is None:
         return []
-    given = scope.as_dict() if isinstance(scope, MemoryScope) else scope
+    given = _fields_of(scope) if isinstance(scope, MemoryScope) else scope
     if not isinstance(given, Mapping):
         raise ArgumentTypeError(
             f"scope must be a MemoryScope or a mapping of its fields, not {type(scope).__name__}: {scope!r:.100}."
@@ -110,6 +110,10 @@ def _whose(scope: Scope | None) -> list[Condition]:
             raise ArgumentTypeError(f"scope[{name!r}] must be text, not {type(value).__name__}: {value!r:.100}.")
         conditions.append(Condition(Field("scope", name), clean_text(value)))
     return conditions
+
+
+def _fields_of(scope: MemoryScope) -> dict[str, Any]:
+    return {name: value for name in SCOPE_FIELDS if (value := getattr(scope, name)) is not None}
 
 
 def as_key(value: Any) -> Hashable:
