@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
 from contextlib import closing, suppress
 from functools import partial
 from typing import Literal
 
 from ffai.core.embeddings.protocol import Embedder, embedder_name
 from ffai.core.memory.collection import Collection
+from ffai.core.memory.expiring import Expiring
 from ffai.core.memory.forgetting import finish_forgetting, tell_what_others_forgot
 from ffai.core.memory.journal_file import Durability
 from ffai.core.memory.parquet import read_facts
@@ -48,6 +50,7 @@ def open_collection(
     """
     collection = Collection(embedder, store, place, durability)
     collection.chores += [partial(chore, collection) for chore in (finish_forgetting, tell_what_others_forgot)]
+    collection.chores.append(Expiring(collection))
     if not collection.journal.healthy:
         collection.when_healed = partial(_bring_in, collection, "reindex")  # nobody is there to be told
     try:
@@ -100,7 +103,7 @@ def _bring_in(collection: Collection, on_model_change: OnModelChange) -> None:
     collection.keep([pair for turn_id, pair in given.items() if turn_id not in known])
     collection.journal.write(lambda journal: journal.note("model", embedder_name(collection.embedder)))
     collection.follower.begin(found)
-    if found.unembedded:
+    if found.unembedded or collection.store._expired(time.time()):
         collection.wake()
 
 

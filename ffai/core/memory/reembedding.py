@@ -25,14 +25,14 @@ def reindex(collection: Collection, embedder: Embedder, progress: Progress | Non
             size = vectors[0][0].size if vectors else None
             vectors += embed_turns(embedder, texts[start : start + MAX_BATCH], size)
             if progress is not None:
-                progress(len(vectors), max(len(vectors), collection.store.count()))
+                progress(len(vectors), max(len(vectors), collection.store._held()))
         with collection.changing:
             if collection.closed:
                 raise ClosedError("The memory was closed, or moved, while it was embedded again.")
             collection.catch_up()
             if epoch != collection.epoch:
                 vectors, epoch = [], collection.epoch
-            elif collection.store.count() == len(vectors):
+            elif collection.store._held() == len(vectors):
                 _switch(collection, embedder, vectors)
                 return
 
