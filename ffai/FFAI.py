@@ -89,6 +89,8 @@ class FFAI:
             persist_name=persist_name,
             auto_persist=auto_persist,
         )
+        if remembers is not None:
+            remembers.when_forgotten(self._history.forget)
         self._workflow = WorkflowEngine(client, recorder)
 
     # Parts
@@ -234,7 +236,7 @@ class FFAI:
 
 def _given(memory: Memory, settings: MemorySettings, persist: bool) -> Memory:
     """Use a memory that the caller made; it is tied to files only where the caller says so."""
-    for needed in ("remember", "search", "flush"):
+    for needed in ("remember", "search", "flush", "when_forgotten"):
         if not callable(getattr(memory, needed, None)):
             raise ArgumentTypeError(f"memory must be a Memory; {memory!r} has no method {needed}.")
     if persist:

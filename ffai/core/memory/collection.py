@@ -16,6 +16,7 @@ from ffai.core.memory.following import Follower
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import Indexer
 from ffai.core.memory.journal_file import Arrival, Durability, FailedTurn
+from ffai.core.memory.listeners import listeners_at
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
 from ffai.core.memory.status import FlushResult, MemoryStatus
@@ -60,6 +61,7 @@ class Collection:
         durability: Durability = "process",
     ) -> None:
         self.embedder, self.place = embedder, place
+        self.listeners = listeners_at(place)
         self.notes: list[str] = []
         self.when_healed: Callable[[], None] | None = None
         """What is to be done as soon as the journal file can be opened, where it can't yet."""
@@ -197,6 +199,8 @@ class Collection:
             found = self.follower.catch_up(self.store, embedder_name(self.embedder))
             if found is not None and self.saver is not None:
                 self.saver.found(len(found.rows.turns), found.facts)
+        if self.follower.lost:
+            self._worker.poke()  # it tells the listeners
 
     def is_current(self, embedder: Embedder) -> bool:
         """Tell whether the stored vectors are an embedder's; waits while they are being exchanged."""
@@ -350,7 +354,7 @@ class Collection:
         try:
             if self.journal.heal():
                 self._after_healing()
-            self.catch_up()
+            self._follow()
             self._look_after_others()
             if self._embeds:
                 embedder = self.embedder
@@ -361,6 +365,13 @@ class Collection:
         finally:  # whatever went wrong: one who waits looks again
             self.tell()
         return 0.0 if more else self._next_look()
+
+    def _follow(self) -> None:
+        """Take over what others did; note that what this process did is nothing new."""
+        self.catch_up()
+        if self.follower is not None:
+            with self.changing:
+                self.follower.advance()
 
     def _after_healing(self) -> None:
         with self.changing:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection as Ids
+from collections.abc import Mapping
 from contextlib import nullcontext
 
+from ffai.core.embeddings.protocol import forget_texts
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.erasing import erase
 from ffai.core.memory.identity import is_content_id
@@ -27,16 +29,22 @@ def forget(collection: Collection, turn_ids: Ids[str]) -> ForgetResult:
         with collection.changing:
             collection.catch_up()
             ids = _known(collection, turn_ids)
-            if not ids:
-                return ForgetResult(())
             texts = [text for turn, _ in collection.store._turns_of(ids) for text in texts_and_parts(turn.text)]
-            waiting, journaled = collection.journal.drop(lambda journal: journal.forget(ids))
-            removed = {"memory": collection.store._drop(ids), "waiting": waiting, "journal": journaled}
-        removed["cache"] = _forget_vectors(collection.embedder, texts)
-        removed |= _erase(collection)
-        remains = _remains(collection)  # before others may forget: what they have not erased is not finished here
+            removed = _drop(collection, ids)
+        removed["cache"] = forget_texts(collection.embedder, texts)
+        removed |= _erase(collection, turn_ids)
+        log_is_empty = _wait_for_empty_log(collection)  # with the files still: what others forget then is not erased
     collection.tell()
-    return ForgetResult(tuple(sorted(ids)), removed, remains)
+    told = collection.listeners.tell({*turn_ids, *ids})  # also of unknown ones: an earlier try may have failed here
+    return ForgetResult(tuple(sorted(ids)), removed | told, _remains(told, log_is_empty))
+
+
+def _drop(collection: Collection, ids: set[str]) -> dict[str, int]:
+    """Drop turns from the journal and from memory."""
+    if not ids:
+        return {}
+    waiting, journaled = collection.journal.drop(lambda journal: journal.forget(ids))
+    return {"memory": collection.store._drop(ids), "waiting": waiting, "journal": journaled}
 
 
 def _known(collection: Collection, turn_ids: Ids[str]) -> set[str]:
@@ -49,32 +57,37 @@ def _known(collection: Collection, turn_ids: Ids[str]) -> set[str]:
     }
 
 
-def _forget_vectors(embedder: object, texts: list[str]) -> int:
-    """Let an embedder forget texts, if it remembers any."""
-    forget_texts = getattr(embedder, "forget", None)
-    return int(forget_texts(texts) or 0) if callable(forget_texts) and texts else 0
-
-
-def _erase(collection: Collection) -> dict[str, int]:
-    """Take what was forgotten out of the files."""
+def _erase(collection: Collection, turn_ids: Ids[str] = ()) -> dict[str, int]:
+    """Take what was forgotten out of the files, and what nobody knows of any more but damaged ones may hold."""
     if collection.place is None or collection.saver is None:
         return {}
-    removed = erase(collection.place, collection.journal.read(lambda journal: journal.forgotten()))
+    forgotten = collection.journal.read(lambda journal: journal.forgotten())
+    removed = erase(collection.place, forgotten.union(turn_ids))
     collection.saver.lost(removed["file"])
     return removed
 
 
-def _remains(collection: Collection) -> dict[str, str]:
-    """Empty the journal's log; tell where forgotten text can still be read, and why."""
+def _remains(told: Mapping[str, int], log_is_empty: bool) -> dict[str, str]:
+    """Tell where forgotten text can still be read, and why."""
+    remains = {}
+    if (left := told.get("export_files_left", 0)) > 0:
+        remains["exports"] = f"{left} exported files can't be read or written just now; forget the turns again later"
+    if not log_is_empty:
+        remains["journal"] = "another process is reading it; its log is emptied as soon as that has ended"
+    return remains
+
+
+def _wait_for_empty_log(collection: Collection) -> bool:
+    """Empty the journal's log as soon as no reader is in the way; tells whether that was so in time."""
     if collection.place is None:
-        return {}
+        return True
     give_up_at = time.monotonic() + PATIENCE
     while not collection.journal.drop(_empty_log):
         if time.monotonic() > give_up_at:
             collection.wake()
-            return {"journal": "another process is reading it; its log is emptied as soon as that has ended"}
+            return False
         time.sleep(PAUSE)
-    return {}
+    return True
 
 
 def _empty_log(journal: Journal) -> bool:
@@ -102,6 +115,12 @@ def finish_forgetting(collection: Collection) -> float | None:
     return None if done else AGAIN
 
 
+def tell_what_others_forgot(collection: Collection) -> None:
+    """Let the listeners know of turns that other processes have forgotten."""
+    if collection.follower is not None and (lost := collection.follower.take_lost()):
+        collection.listeners.tell(lost)
+
+
 def clear(collection: Collection) -> None:
     """Drop all turns, from memory and from the files; those that are just being embedded too.
 
@@ -109,7 +128,7 @@ def clear(collection: Collection) -> None:
         StoreError: the files can't be written just now.
     """
     with collection.saver.kept_still() if collection.saver else nullcontext(), collection.changing:
-        collection.journal.drop(lambda journal: journal.clear())
+        collection.did([collection.journal.drop(lambda journal: journal.clear())])
         collection.epoch += 1
         if collection.saver:
             collection.saver.remove_files()

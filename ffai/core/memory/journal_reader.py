@@ -138,6 +138,10 @@ class JournalReader(JournalDatabase):
         number: int = self._read(f"SELECT {LAST_CHANGE}")[0][0]
         return number
 
+    def faults(self) -> list[str]:
+        """Look over the whole file; return what is wrong with it."""
+        return [row[0] for row in self._read("PRAGMA integrity_check(20)") if row[0] != "ok"]
+
     def owners(self) -> set[str]:
         """Return what the processes are called for which turns wait; ``""`` for none in particular."""
         return {row[0] or "" for row in self._read("SELECT DISTINCT owner FROM arrivals WHERE failed = 0")}

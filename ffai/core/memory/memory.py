@@ -15,12 +15,13 @@ from ffai._fork import held_over_forks
 from ffai._text import clean_text
 from ffai.core.arguments import check_ids, check_number, check_search, check_timestamp
 from ffai.core.embeddings.protocol import Embedder
-from ffai.core.memory import forgetting, joining, reembedding, sharing
+from ffai.core.memory import forgetting, joining, reembedding, sharing, verifying
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.distinct import search_distinct
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere
 from ffai.core.memory.journal_file import Durability
+from ffai.core.memory.listeners import Forgotten
 from ffai.core.memory.mounts import check_local
 from ffai.core.memory.opening import OnModelChange, open_collection
 from ffai.core.memory.place import Place
@@ -28,6 +29,7 @@ from ffai.core.memory.reembedding import Progress
 from ffai.core.memory.status import FlushResult, ForgetResult, MemoryStatus
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts, embed_turns, texts_and_parts
+from ffai.core.memory.verifying import VerifyReport
 from ffai.core.scope import MemoryScope
 from ffai.core.similarity import Vector
 from ffai.core.turn import turn_text
@@ -301,9 +303,59 @@ class Memory:
         """
         forgetting.clear(self._open)
 
+    def when_forgotten(self, call: Forgotten) -> None:
+        """Call something whenever turns are forgotten, so that it drops what it keeps of them.
+
+        Args:
+            call: takes the ids of the turns, and returns how much it dropped, by place; ``forget`` adds that to its
+                counts. It may be called again with the same ids. A method is held weakly. All memories that this
+                process keeps in the same files share their calls.
+
+        Examples:
+            >>> from ffai.testing import FakeEmbedder
+            >>> Memory(FakeEmbedder()).when_forgotten(lambda turn_ids: {"notes": 0})
+        """
+        with self._entering:
+            self._collection.listeners.add(call)
+
     def status(self) -> MemoryStatus:
         """Tell what is stored, what waits, what failed and why, and where the files are."""
         return self._collection.status()
+
+    def verify(self) -> VerifyReport:
+        """Look over the files, the journal and the memory: are they whole, and do they agree?
+
+        Takes as long as opening the memory; nothing is changed.
+        """
+        return verifying.verify(self._open)
+
+    async def averify(self) -> VerifyReport:
+        """Await :meth:`verify`."""
+        return await asyncio.to_thread(self.verify)
+
+    def repair(self, timeout: float | None = None) -> VerifyReport:
+        """Put right what :meth:`verify` finds.
+
+        A file that can't be read is moved aside and written anew from what the memory holds; what the files lack is
+        added; turns whose vector can't be searched are embedded again.
+
+        Args:
+            timeout: seconds to wait at the most until that is written; ``None`` waits as long as it takes.
+
+        Returns:
+            What :meth:`verify` finds afterwards.
+
+        Raises:
+            StoreError: the files can't be written just now.
+        """
+        seconds = _seconds(timeout)
+        verifying.repair(self._open)
+        self.flush(seconds)
+        return self.verify()
+
+    async def arepair(self, timeout: float | None = None) -> VerifyReport:
+        """Await :meth:`repair`."""
+        return await asyncio.to_thread(self.repair, timeout)
 
     def retry_failed(self) -> int:
         """Try again to embed the turns that failed.
@@ -397,6 +449,7 @@ class Memory:
         try:
             if shared.store is not own.store:
                 joining.take_in(shared, own.store, own.embedder)
+            shared.listeners.join(own.listeners)
         except BaseException:
             if sharing.release(shared):
                 shared.close(0.0)

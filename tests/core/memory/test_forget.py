@@ -12,10 +12,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ffai import FFAI
 from ffai.core.memory import Memory
 from ffai.core.memory.place import Place
 from ffai.errors import ArgumentTypeError, StoreError
-from ffai.testing import FakeEmbedder
+from ffai.testing import FakeClient, FakeEmbedder
 from tests.core.memory.conftest import Logged, Opener
 
 MARKER = "zebrafish-7431"
@@ -124,7 +125,9 @@ def test_unknown_ids_do_no_harm(opened: Opener, tmp_path: Path) -> None:
     memory = opened(tmp_path)
     fill(memory)
     memory.flush()
+    before = (tmp_path / "ffai_turns.parquet").read_bytes()
     assert memory.forget(["nobody", "nothing"]).count == 0
+    assert (tmp_path / "ffai_turns.parquet").read_bytes() == before
     assert memory.forget([]).count == 0
     assert memory.count() == 7
 
@@ -268,3 +271,23 @@ async def test_it_can_be_awaited(opened: Opener) -> None:
     marked = fill(memory)
     await memory.aflush()
     assert (await memory.aforget([marked])).count == 1
+
+
+def test_the_histories_and_their_exports_forget_too(tmp_path: Path) -> None:
+    client = FakeClient(["Under the mat.", f"The {MARKER} is in the tank.", "Tomorrow."])
+    memory = Memory(FakeEmbedder())
+    memory.persist_to(tmp_path / "memory")
+    with FFAI(client, memory=memory, persist_dir=tmp_path / "exports", persist_name="run") as ffai:
+        for prompt in ("Where is the key?", f"Where is {MARKER}?", "When?"):
+            ffai.generate_response(prompt)
+        ffai.flush()
+        assert ffai.history.persist_all_histories()
+        assert found_in(tmp_path / "exports")
+        marked = ffai.history.search(MARKER, top_k=1)[0].turn_id
+        removed = memory.forget(marked).removed
+        assert removed["history_calls"] == 1
+        assert removed["permanent_turns"] == 2
+        assert removed["exported_rows"] >= 2
+        assert found_in(tmp_path / "exports") == found_in(tmp_path / "memory") == []
+        assert MARKER not in str(list(ffai.history.raw)) + str(ffai.history.permanent.get_all_turns())
+        assert [call["prompt"] for call in ffai.history.raw] == ["Where is the key?", "When?"]
