@@ -15,6 +15,7 @@ from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.following import Follower
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import Indexer
+from ffai.core.memory.journal import Journal
 from ffai.core.memory.journal_file import Arrival, Durability, FailedTurn
 from ffai.core.memory.listeners import listeners_at
 from ffai.core.memory.place import Place
@@ -133,10 +134,25 @@ class Collection:
             self.compare_size(vectors[0].size)
             for vector in vectors:
                 as_vector(vector, self.store.dimensions)
-            kept = self.store._free_id(turn)
-            self.keep([(kept, vectors)])
+            kept = self._keep_new(turn, vectors)
             self.store._put([(kept, vectors)])
             return self.store._position(kept.turn_id)
+
+    def _keep_new(self, turn: NewTurn, vectors: Sequence[Vector]) -> NewTurn:
+        """Keep a turn under an id of its own, also where another process has one of the same content, or one waits."""
+        if self.place is None:
+            return self.store._free_id(turn, ())
+        self.catch_up()
+        taken: set[str] = set()
+        while True:
+            kept = self.store._free_id(turn, taken)
+            change = self.journal.write(partial(Journal.add, turn=kept, vectors=vectors, model=embedder_name(self.embedder)))
+            if change is not None:
+                break
+            taken.add(kept.turn_id)
+        self.did([change])
+        self._worker.poke()
+        return kept
 
     def _add_to_store(self, turn: NewTurn, vectors: Sequence[Vector]) -> int:
         with self.changing:
