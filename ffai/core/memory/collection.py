@@ -146,7 +146,9 @@ class Collection:
         taken: set[str] = set()
         while True:
             kept = self.store._free_id(turn, taken)
-            change = self.journal.write(partial(Journal.add, turn=kept, vectors=vectors, model=embedder_name(self.embedder)))
+            change = self.journal.write(
+                partial(Journal.add, turn=kept, vectors=vectors, model=embedder_name(self.embedder))
+            )
             if change is not None:
                 break
             taken.add(kept.turn_id)
