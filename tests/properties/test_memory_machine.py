@@ -280,6 +280,11 @@ class SharedMachine(MemoryMachine):
     def look_into_the_folder(self) -> None:
         """Nothing can be said of it while the other has files open."""
 
+    @rule(query=queries, top_k=st.sampled_from([1, 3, ALL]))
+    def search(self, query: str, top_k: int) -> None:
+        self.other.do("flush", 60)  # what it is just embedding is found when it is done
+        super().search(query, top_k)
+
     @rule(turns=st.lists(st.tuples(words | long_texts, words), min_size=1, max_size=5))
     def other_remembers(self, turns: list[tuple[str, str]]) -> None:
         for prompt, response in turns:
