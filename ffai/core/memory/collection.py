@@ -119,6 +119,19 @@ class Collection:
         self.journal.write(lambda journal: journal.append(turn))
         self._worker.poke()
 
+    def accept_all(self, turns: Sequence[NewTurn]) -> None:
+        """Take several turns at once; see :meth:`accept`."""
+        if turns:
+            self.journal.write(lambda journal: journal.append_all(turns))
+            self._worker.poke()
+
+    def accept_embedded(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
+        """Take several turns with vectors of the present model and of one size; they are durable when this returns."""
+        if turns:
+            with self.changing:
+                self.take(turns)
+            self._worker.poke()
+
     def add(self, turn: NewTurn, vectors: Sequence[Vector], embedder: Embedder) -> int | None:
         """Take a turn that is embedded already.
 
@@ -144,11 +157,10 @@ class Collection:
             return self.store._free_id(turn, ())
         self.catch_up()
         taken: set[str] = set()
+        model = embedder_name(self.embedder)
         while True:
             kept = self.store._free_id(turn, taken)
-            change = self.journal.write(
-                partial(Journal.add, turn=kept, vectors=vectors, model=embedder_name(self.embedder))
-            )
+            change = self.journal.write(partial(Journal.add, turn=kept, vectors=vectors, model=model))
             if change is not None:
                 break
             taken.add(kept.turn_id)
@@ -370,8 +382,7 @@ class Collection:
         """Embed one batch of what is due, write the file if it is time; tell when to come again."""
         more = False
         try:
-            if self.journal.heal():
-                self._after_healing()
+            self.heal(now=False)
             self._follow()
             self._look_after_others()
             if self._embeds:
@@ -391,11 +402,19 @@ class Collection:
             with self.changing:
                 self.follower.advance()
 
-    def _after_healing(self) -> None:
-        with self.changing:
-            late, self.when_healed = self.when_healed, None
-            if late is not None:
-                late()
+    def heal(self, *, now: bool = True) -> bool:
+        """Write what is not durable yet, and do what waited for that; tells whether all is in the file.
+
+        Args:
+            now: also where the last try was a moment ago.
+        """
+        healthy = self.journal.heal(now=now)
+        if healthy:
+            with self.changing:
+                late, self.when_healed = self.when_healed, None
+                if late is not None:
+                    late()
+        return healthy
 
     def _look_after_others(self) -> None:
         """Embed what waits for processes that ended, and leave to others what this one can't embed."""

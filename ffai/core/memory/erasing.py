@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ffai._atomic import remove_unfinished
-from ffai.core.memory.elsewhere import with_polars
+from ffai.core.memory.dropping import drop_rows
 from ffai.core.memory.journal import Journal
-from ffai.core.memory.parquet import drop_rows
 from ffai.core.memory.place import Place
 from ffai.core.memory.salvage import salvage
 from ffai.errors import DamagedFileError, SchemaVersionError, StoreError, StoreFileNotFoundError
@@ -40,7 +39,7 @@ def erase(place: Place, turn_ids: Ids[str]) -> dict[str, int]:
 
 def _drop(path: Path, turn_ids: Ids[str]) -> int:
     with suppress(StoreFileNotFoundError):
-        return with_polars(drop_rows, path, turn_ids)
+        return drop_rows(path, turn_ids)
     return 0
 
 

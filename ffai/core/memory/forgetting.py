@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection as Ids
-from collections.abc import Mapping
 from contextlib import nullcontext
 
 from ffai.core.embeddings.protocol import forget_texts
@@ -20,7 +19,7 @@ PATIENCE = 5.0
 """Seconds that readers of the journal are waited for, until nothing of what was dropped is left in its log."""
 PAUSE = 0.05
 AGAIN = 1.0
-"""Seconds until the worker tries again to take what was forgotten out of the files."""
+"""Seconds between two tries to finish what was broken off."""
 
 
 def forget(collection: Collection, turn_ids: Ids[str]) -> ForgetResult:
@@ -33,10 +32,12 @@ def forget(collection: Collection, turn_ids: Ids[str]) -> ForgetResult:
             removed = _drop(collection, ids)
         removed["cache"] = forget_texts(collection.embedder, texts)
         removed |= _erase(collection, turn_ids)
-        log_is_empty = _wait_for_empty_log(collection)  # with the files still: what others forget then is not erased
+        remains = _remains(collection)  # before others may forget: what they have not erased is not finished here
     collection.tell()
     told = collection.listeners.tell({*turn_ids, *ids})  # also of unknown ones: an earlier try may have failed here
-    return ForgetResult(tuple(sorted(ids)), removed | told, _remains(told, log_is_empty))
+    if left := told.get("export_files_left", 0):
+        remains["exports"] = f"{left} exported files can't be read or written just now; forget the turns again later"
+    return ForgetResult(tuple(sorted(ids)), removed | told, remains)
 
 
 def _drop(collection: Collection, ids: set[str]) -> dict[str, int]:
@@ -67,27 +68,17 @@ def _erase(collection: Collection, turn_ids: Ids[str] = ()) -> dict[str, int]:
     return removed
 
 
-def _remains(told: Mapping[str, int], log_is_empty: bool) -> dict[str, str]:
-    """Tell where forgotten text can still be read, and why."""
-    remains = {}
-    if (left := told.get("export_files_left", 0)) > 0:
-        remains["exports"] = f"{left} exported files can't be read or written just now; forget the turns again later"
-    if not log_is_empty:
-        remains["journal"] = "another process is reading it; its log is emptied as soon as that has ended"
-    return remains
-
-
-def _wait_for_empty_log(collection: Collection) -> bool:
-    """Empty the journal's log as soon as no reader is in the way; tells whether that was so in time."""
+def _remains(collection: Collection) -> dict[str, str]:
+    """Empty the journal's log; tell where forgotten text can still be read, and why."""
     if collection.place is None:
-        return True
+        return {}
     give_up_at = time.monotonic() + PATIENCE
     while not collection.journal.drop(_empty_log):
         if time.monotonic() > give_up_at:
             collection.wake()
-            return False
+            return {"journal": "another process is reading it; its log is emptied as soon as that has ended"}
         time.sleep(PAUSE)
-    return True
+    return {}
 
 
 def _empty_log(journal: Journal) -> bool:
@@ -115,10 +106,11 @@ def finish_forgetting(collection: Collection) -> float | None:
     return None if done else AGAIN
 
 
-def tell_what_others_forgot(collection: Collection) -> None:
+def tell_what_others_forgot(collection: Collection) -> float | None:
     """Let the listeners know of turns that other processes have forgotten."""
     if collection.follower is not None and (lost := collection.follower.take_lost()):
         collection.listeners.tell(lost)
+    return None
 
 
 def clear(collection: Collection) -> None:
