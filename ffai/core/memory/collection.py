@@ -35,6 +35,8 @@ SHORT_REST = 0.1
 """Seconds that a flush waits for the background thread to end, so that it is gone when all is done."""
 SHORT_WRITE = 8
 """Turns whose vectors are journaled in one transaction: a turn that is accepted meanwhile waits for it."""
+TRIES_TO_COUNT = 5
+"""Times that turns are counted again because another process was just at work."""
 LOOK_AFTER_OTHERS = 1.0
 """Seconds between two looks whether a process that turns wait for still lives."""
 
@@ -244,6 +246,7 @@ class Collection:
     def retry_failed(self) -> int:
         """Make the failed turns pending again; returns how many."""
         count = self.journal.write(lambda journal: journal.retry_failed())
+        self._indexer.go_on()
         if count:
             self._worker.poke()
         return count
@@ -256,7 +259,7 @@ class Collection:
         Args:
             up_to: number of the change up to which turns count.
         """
-        if self.closed or not self._embeds:
+        if self.closed or not self._embeds or self._indexer.paused:
             return False
         with self.changing:  # a turn leaves the waiting ones a moment before it is in the store
             return self.journal.read(lambda journal: journal.count_due(up_to)) > 0
@@ -300,9 +303,14 @@ class Collection:
     def _look(self) -> Look:
         if self.closed:
             return self._last_look
-        unembedded, failed = self.journal.read(lambda journal: (journal.count_unembedded(), journal.failed()))
-        pending = unembedded - len(failed) + self.journal.left_waiting
-        return FlushResult(self.store.count(), pending, len(failed)), tuple(failed)
+        with self.changing:
+            for _ in range(TRIES_TO_COUNT):
+                self.catch_up()
+                unembedded, failed = self.journal.read(lambda journal: (journal.count_unembedded(), journal.failed()))
+                if self.follower is None or not self.follower.is_behind():
+                    break  # else another process has embedded a turn in between: it would count as neither
+            pending = unembedded - len(failed) + self.journal.left_waiting
+            return FlushResult(self.store.count(), pending, len(failed)), tuple(failed)
 
     def close(self, timeout: float | None) -> FlushResult:
         """Flush within the time, then end the worker; what is not embedded stays in the journal."""
@@ -344,7 +352,6 @@ class Collection:
 
     def status(self) -> MemoryStatus:
         """See :class:`MemoryStatus`."""
-        self.catch_up()
         counts, failed = self._look()
         since = None if self.closed else self.journal.read(lambda journal: journal.oldest_waiting())
         return MemoryStatus(
@@ -368,7 +375,7 @@ class Collection:
         absent = self.embedder.reason if isinstance(self.embedder, AbsentEmbedder) else None
         other = self.follower.model if self.follower else None
         elsewhere = None if other is None else f"Another process embeds the turns with {other!r}: start this one anew."
-        return self.journal.problem or saving or absent or elsewhere
+        return self.journal.problem or saving or absent or elsewhere or self._indexer.problem
 
     def _size(self) -> int | None:
         """Tell how many numbers a vector has: as those that are stored, else as the embedder says."""
@@ -433,8 +440,7 @@ class Collection:
         looks = [] if self.journal.healthy else [HEAL_EVERY]
         if self._others_wait:
             looks.append(LOOK_AFTER_OTHERS)
-        if self._chores_look is not None:
-            looks.append(self._chores_look)
+        looks += [look for look in (self._chores_look, self._indexer.paused) if look is not None]
         if self.saver is not None and (again := self.saver.next_try) is not None:
             looks.append(again)
         if (due := self.journal.read(lambda journal: journal.next_retry())) is not None:

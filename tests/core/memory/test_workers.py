@@ -102,7 +102,7 @@ def test_a_worker_that_is_killed_blocks_nobody(opened: Opener, tmp_path: Path) -
     memory.flush()
     context = multiprocessing.get_context("fork")
     for number in range(5):
-        mine, theirs = context.Pipe()
+        _, theirs = context.Pipe()
         worker = context.Process(target=work, args=(memory, f"worker {number}", theirs, "at once"))
         worker.start()
         assert memory.search("before", top_k=1)
