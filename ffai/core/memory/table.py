@@ -138,12 +138,17 @@ class Table:
             return False
         return all(np.array_equal(mine, theirs) for mine, theirs in zip(stored, vectors, strict=True))
 
-    def named(self, turn: NewTurn) -> NewTurn:
-        """Return a turn under an id that tells it from turns of the same content; ids that were given stay."""
-        if turn.turn_id not in self.entry_of or not is_content_id(turn.turn_id):
+    def named(self, turn: NewTurn, taken: Collection[str] = ()) -> NewTurn:
+        """Return a turn under an id that tells it from turns of the same content; ids that were given stay.
+
+        Args:
+            turn: is not in the table yet.
+            taken: ids that turns elsewhere have.
+        """
+        if not is_content_id(turn.turn_id) or not (turn.turn_id in self.entry_of or turn.turn_id in taken):
             return turn
         copy = self.copies[turn.turn_id] or 1
-        while (turn_id := f"{turn.turn_id}-{copy + 1}") in self.entry_of:
+        while (turn_id := f"{turn.turn_id}-{copy + 1}") in self.entry_of or turn_id in taken:
             copy += 1
         self.copies[turn.turn_id] = copy
         return turn._replace(turn_id=turn_id)

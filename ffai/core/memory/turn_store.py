@@ -228,10 +228,10 @@ class TurnVectorStore:
         with self._lock:
             return self._table.entry_of[turn_id]
 
-    def _free_id(self, turn: NewTurn) -> NewTurn:
-        """Return a turn under the id it would have here."""
+    def _free_id(self, turn: NewTurn, taken: Collection[str]) -> NewTurn:
+        """Return a turn under the id it would have here, if it is none of those that are taken."""
         with self._lock:
-            return self._table.named(turn)
+            return self._table.named(turn, taken)
 
     def _replace(self, vectors: Sequence[Sequence[Vector]]) -> bool:
         """Give all entries new vectors, in one step.
