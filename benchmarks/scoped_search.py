@@ -12,6 +12,7 @@ from benchmarks.figures import Figure, latencies, quantile
 from benchmarks.search import QUERIES, TOP_K, clustered
 from ffai.core.memory import TurnVectorStore
 from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.table import columns_of
 from ffai.core.scope import MemoryScope
 
 ACTORS = 100
@@ -25,7 +26,8 @@ def figures(size: int = 1_000_000) -> Iterator[Figure]:
     store, of_one = TurnVectorStore(), []
     for start in range(0, size, AT_ONCE):
         vectors = clustered(random, min(AT_ONCE, size - start))
-        store._extend([said(start + place) for place in range(len(vectors))], vectors.astype(np.float64)[:, None])
+        turns = columns_of([said(start + place) for place in range(len(vectors))])
+        store._extend(turns, vectors.astype(np.float64)[:, None])
         of_one.append(vectors[::ACTORS])
     rows = np.concatenate(of_one)
     queries, whose = clustered(random, QUERIES), scope_of(0)

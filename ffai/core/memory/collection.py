@@ -231,7 +231,7 @@ class Collection:
         with self.changing:
             found = self.follower.catch_up(self.store, embedder_name(self.embedder))
             if found is not None and self.saver is not None:
-                self.saver.found(len(found.rows.turns), found.facts)
+                self.saver.found(len(found.rows), found.facts)
         if self.follower.lost:
             self._worker.poke()  # it tells the listeners
 

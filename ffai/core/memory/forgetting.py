@@ -80,7 +80,7 @@ def _unseen(collection: Collection) -> list[NewTurn]:
     if collection.place is None or collection.follower is None or collection.follower.model is None:
         return []
     found = read_collection(collection.place, collection.journal, collection.notes)
-    return [*found.rows.turns, *(turn.new for turn in found.changes.indexed)]
+    return [*found.rows.turns(), *(turn.new for turn in found.changes.indexed)]
 
 
 def _known(collection: Collection, turn_ids: Ids[str]) -> set[str]:

@@ -22,6 +22,8 @@ from ffai.core.similarity import Vector
 MOST_DEAD = 4
 """Vectors of dropped turns are let go of when they are more than an n-th of all."""
 
+Columns = tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]]
+"""The fields of turns, each as a column: ids, texts, turn dicts and the caller's metadata as JSON."""
 Groups = Sequence[Sequence[Vector]] | Vector
 """For each turn its own vector and its parts'; as an array, shape ``(turns, 1, dim)``."""
 
@@ -59,9 +61,9 @@ class Table:
         self.noted = Noted(self.turns, reading)
         self.same_text = SameText(self.texts, reading)
 
-    def extend(self, turns: Sequence[NewTurn], groups: Groups, expiries: Sequence[float] | None = None) -> None:
+    def extend(self, turns: Columns, groups: Groups, expiries: Sequence[float] | None = None) -> None:
         """Add turns with their vectors, all of the table's size; ``expiries`` where they were read before."""
-        counts = [1] * len(turns) if isinstance(groups, np.ndarray) else [len(group) for group in groups]
+        counts = [1] * len(groups) if isinstance(groups, np.ndarray) else [len(group) for group in groups]
         rows = groups[:, 0] if isinstance(groups, np.ndarray) else np.array([row for group in groups for row in group])
         if self.vectors is None:
             self.vectors = VectorBlocks(rows.shape[1])
@@ -71,25 +73,33 @@ class Table:
 
     def _note(
         self,
-        turns: Sequence[NewTurn],
+        columns: Columns,
         first_rows: NDArray[np.intp],
         row_counts: Sequence[int],
         expiries: Sequence[float] | None,
     ) -> None:
         """Add turns whose vectors are there."""
-        count = self.count + len(turns)
-        self.is_dense = self.is_dense and len(turns) == sum(row_counts) and int(first_rows[0]) == self.count
+        ids, texts, turns, metadata = columns
+        self.is_dense = self.is_dense and len(ids) == sum(row_counts) and int(first_rows[0]) == self.count
         self.first_rows.extend(first_rows)
         self.row_counts.extend(row_counts)
-        self.ids.extend(turn.turn_id for turn in turns)
-        self.texts.extend(turn.text for turn in turns)
-        self.turns.extend(turn.turn for turn in turns)
-        self.metadata.extend(turn.metadata for turn in turns)
-        expiries = [_expiry(turn.turn) for turn in turns] if expiries is None else expiries
+        self.ids.extend(ids)
+        self.texts.extend(texts)
+        self.turns.extend(turns)
+        self.metadata.extend(metadata)
+        expiries = list(map(_expiry, turns)) if expiries is None else expiries
         self.expires.extend(expiries)
         self.earliest_expiry = min(self.earliest_expiry, *expiries)
-        self.entry_of.update((turn.turn_id, self.count + place) for place, turn in enumerate(turns))
+        count = self.count + len(ids)
+        self.entry_of.update(zip(ids, range(self.count, count), strict=True))
         self.count = count
+
+    def columns(self, entries: Sequence[int]) -> Columns:
+        """Return what is known of some entries."""
+        ids, texts, turns, metadata = (
+            [column[entry] for entry in entries] for column in (self.ids, self.texts, self.turns, self.metadata)
+        )
+        return ids, texts, turns, metadata
 
     def turn(self, entry: int) -> NewTurn:
         """Return what is known of an entry."""
@@ -119,12 +129,12 @@ class Table:
         if not kept or self.vectors is None:
             return fresh
         if (self.vectors.count - rows) * MOST_DEAD > self.vectors.count:
-            fresh.extend([self.turn(entry) for entry in kept], [self.group(entry) for entry in kept], expiries)
+            fresh.extend(self.columns(kept), [self.group(entry) for entry in kept], expiries)
         else:
             fresh.vectors = self.vectors
             counts = self.row_counts.view(self.count)[kept]
             first_rows = self.first_rows.view(self.count)[kept]
-            fresh._note([self.turn(entry) for entry in kept], first_rows, counts.tolist(), expiries)
+            fresh._note(self.columns(kept), first_rows, counts.tolist(), expiries)
             fresh.is_dense = False
         fresh.copies = self.copies
         fresh.fields = self.fields.of(np.array(kept), fresh.turns, fresh.metadata)
@@ -157,3 +167,9 @@ class Table:
 def _expiry(turn: str) -> float:
     until = read_notes(turn).expires_at if '"expires_at"' in turn else None
     return math.inf if until is None else until
+
+
+def columns_of(turns: Sequence[NewTurn]) -> Columns:
+    """Give turns as columns."""
+    ids, texts, dicts, metadata = zip(*turns, strict=True)
+    return ids, texts, dicts, metadata

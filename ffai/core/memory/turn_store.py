@@ -18,7 +18,7 @@ from ffai.core.memory.filters import EVERY_TURN, Scope, TurnFilter, Where
 from ffai.core.memory.hit import Entry, TurnHit
 from ffai.core.memory.identity import NewTurn, turn_from_elsewhere
 from ffai.core.memory.selection import Selection
-from ffai.core.memory.table import Groups, Table
+from ffai.core.memory.table import Columns, Groups, Table, columns_of
 from ffai.core.similarity import Vector, as_vector
 from ffai.errors import DimensionError
 from ffai.typing import Metadata
@@ -85,12 +85,12 @@ class TurnVectorStore:
         with self._lock:
             size = self.dimensions or vectors[0].size
             group = [as_vector(vector, size) for vector in vectors]
-            self._table.extend([self._table.named(turn)], [group])
+            self._table.extend(columns_of([self._table.named(turn)]), [group])
             return self._table.count - 1
 
-    def _extend(self, turns: Sequence[NewTurn], groups: Groups) -> None:
+    def _extend(self, turns: Columns, groups: Groups) -> None:
         """Add turns whose vectors are finite."""
-        if not len(turns):
+        if not len(groups):
             return
         size = groups.shape[-1] if isinstance(groups, np.ndarray) else groups[0][0].size
         with self._lock:
@@ -105,7 +105,7 @@ class TurnVectorStore:
             if replaced := {turn.turn_id for turn, _ in new if turn.turn_id in self._table.entry_of}:
                 self._table = self._table.without(replaced)
         if new:
-            self._extend([turn for turn, _ in new], [vectors for _, vectors in new])
+            self._extend(columns_of([turn for turn, _ in new]), [vectors for _, vectors in new])
 
     def _drop(self, turn_ids: Collection[str]) -> int:
         """Drop turns; returns how many there were."""
@@ -247,7 +247,7 @@ class TurnVectorStore:
             if table.count != len(vectors):
                 return False
             if vectors:
-                fresh.extend([table.turn(entry) for entry in range(table.count)], vectors)
+                fresh.extend(table.columns(range(table.count)), vectors)
             self._table = fresh
             return True
 

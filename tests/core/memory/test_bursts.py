@@ -148,9 +148,7 @@ os._exit(0)
         pytest.param(10_000, 40_000, 200 * MB, id="ten thousand turns of 40 kB", marks=pytest.mark.long),
     ],
 )
-def test_a_burst_waits_on_disk_not_in_memory(
-    opened: Opener, tmp_path: Path, turns: int, size: int, limit: int
-) -> None:
+def test_a_burst_waits_on_disk_not_in_memory(opened: Opener, tmp_path: Path, turns: int, size: int, limit: int) -> None:
     done = subprocess.run(
         [sys.executable, "-c", BURST, str(tmp_path), str(turns), str(size)],
         cwd=ROOT,
