@@ -14,7 +14,7 @@ from tests.crash.scenario import LIVES
 def main(life: str, folder: Path, call: int) -> None:
     """Live, and tell it; the number of calls comes last."""
     arm(folder, DEATH, call, FOR_EVER)
-    LIVES[life](folder, lambda *words: print(*words, flush=True))
+    LIVES[life](folder, lambda *words: print(*words, flush=True), id)
     print("lived", calls(), flush=True)
 
 

@@ -12,6 +12,7 @@ from tests.crash.evidence import where
 from tests.crash.ledger import open_on
 
 Tell = Callable[..., object]
+BeforeClose = Callable[[Memory], object]
 
 
 class Life:
@@ -35,13 +36,12 @@ class Life:
         return words
 
     def forget(self, memory: Memory, words: list[str], turn_ids: list[str]) -> None:
-        """Forget turns. Where that says it is done, they are nowhere from then on."""
+        """Forget turns. Where that says it is done, they are nowhere; where it fails half-way, it is done later."""
         self.tell("forgetting", *words)
         try:
             done = memory.forget(turn_ids)
         except StoreError as error:
-            if "Nothing was forgotten" in str(error):
-                self.tell("kept", *words)
+            self.tell("kept" if "Nothing was forgotten" in str(error) else "forgot", *words)
             return
         if not done.remains:
             assert not (found := where(self.folder, words)), f"forgotten, they said, but {found}"
@@ -53,14 +53,13 @@ class Life:
         try:
             memory.clear()
         except StoreError as error:
-            if "Nothing was forgotten" in str(error):
-                self.tell("kept", *self.said)
+            self.tell("kept" if "Nothing was forgotten" in str(error) else "forgot", *self.said)
             return
         assert not (found := where(self.folder, self.said)), f"cleared, they said, but {found}"
         self.tell("forgot", *self.said)
 
 
-def forgetting(folder: Path, tell: Tell) -> None:
+def forgetting(folder: Path, tell: Tell, before_close: BeforeClose = id) -> None:
     """Remember, embed, save, forget, change the model, twice, and open again with the first model."""
     accepted: dict[str, str] = {}
 
@@ -82,15 +81,17 @@ def forgetting(folder: Path, tell: Tell) -> None:
     memory.reindex(FakeEmbedder(16, model="fake/16"))
     memory.flush()
     forget(life.remember(memory, 2)[:1])
+    before_close(memory)
     memory.close()
     memory = open_on(folder)
     memory.flush()
     life.remember(memory, 1)
     forget([first[0], second[0]])
+    before_close(memory)
     memory.close()
 
 
-def clearing(folder: Path, tell: Tell) -> None:
+def clearing(folder: Path, tell: Tell, before_close: BeforeClose = id) -> None:
     """Remember, save twice, forget everything, go on."""
     life = Life(folder, tell)
     memory = open_on(folder)
@@ -100,7 +101,8 @@ def clearing(folder: Path, tell: Tell) -> None:
     life.remember(memory, 1)
     life.clear(memory)
     life.remember(memory, 2)
+    before_close(memory)
     memory.close()
 
 
-LIVES: dict[str, Callable[[Path, Tell], None]] = {"forgetting": forgetting, "clearing": clearing}
+LIVES: dict[str, Callable[[Path, Tell, BeforeClose], None]] = {"forgetting": forgetting, "clearing": clearing}
