@@ -89,6 +89,8 @@ class FFAI:
             persist_name=persist_name,
             auto_persist=auto_persist,
         )
+        if remembers is not None:
+            remembers.when_forgotten(self._history.forget)
         self._workflow = WorkflowEngine(client, recorder)
 
     # Parts
@@ -234,7 +236,7 @@ class FFAI:
 
 def _given(memory: Memory, settings: MemorySettings, persist: bool) -> Memory:
     """Use a memory that the caller made; it is tied to files only where the caller says so."""
-    for needed in ("remember", "search", "flush"):
+    for needed in ("remember", "search", "flush", "when_forgotten"):
         if not callable(getattr(memory, needed, None)):
             raise ArgumentTypeError(f"memory must be a Memory; {memory!r} has no method {needed}.")
     if persist:
@@ -257,9 +259,11 @@ def _made(settings: MemorySettings) -> Memory | None:
     named = (settings.embedding_model or "").strip()
     resolution = resolve_embedder(named, allow_api=settings.allow_api, remembered=remembered)
     if resolution.embedder is not None:
-        memory = Memory(resolution.embedder)
+        memory = Memory(resolution.embedder, ttl=settings.ttl)
     elif remembered is not None and not named:
-        memory = Memory(AbsentEmbedder(remembered, f"The embedding model can't be used: {resolution.reason}"))
+        memory = Memory(
+            AbsentEmbedder(remembered, f"The embedding model can't be used: {resolution.reason}"), ttl=settings.ttl
+        )
     else:
         return None
     if settings.persist:
@@ -268,5 +272,10 @@ def _made(settings: MemorySettings) -> Memory | None:
 
 
 def _persist(memory: Memory, settings: MemorySettings) -> None:
-    memory.persist_to(settings.persist_dir, settings.collection_name, durability=settings.durability)
+    memory.persist_to(
+        settings.persist_dir,
+        settings.collection_name,
+        durability=settings.durability,
+        on_model_change=settings.on_model_change,
+    )
     logger.info("Memory is kept in %s", Path(settings.persist_dir).resolve())

@@ -18,6 +18,7 @@ FFAIError
 └── StoreError (RuntimeError)              the stored turns can't be read or written
     ├── StoreFileNotFoundError (FileNotFoundError)
     ├── SchemaVersionError (ValueError)    a file of a format this build can't read
+    ├── ModelChangedError (ValueError)     the stored vectors are of another model
     ├── DamagedFileError (ValueError)      a file that is not what its name says
     └── JournalError                       the journal can't be written
 """
@@ -157,6 +158,17 @@ class SchemaVersionError(StoreError, ValueError):
             f"This build supports version {supported} only."
         )
         self.found, self.supported = tuple(found), supported
+
+
+class ModelChangedError(StoreError, ValueError):
+    """The stored vectors were made by another model, and are not to be made again."""
+
+    def __init__(self, stored: str | None, asked: str, dimensions: int) -> None:
+        super().__init__(
+            f"The stored turns were embedded by {stored or 'a model without a name'!r}, {dimensions} numbers a vector, "
+            f"not by {asked!r}. Use that model, or embed them again: memory.on_model_change 'reindex'."
+        )
+        self.stored, self.asked, self.dimensions = stored, asked, dimensions
 
 
 class DamagedFileError(StoreError, ValueError):

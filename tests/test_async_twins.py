@@ -17,7 +17,7 @@ WAITING = {
     FFAI: {"generate_response", "stream_response", "flush", "close"},
     WorkflowEngine: {"generate_response", "stream_response"},
     HistoryManager: {"search", "flush"},
-    Memory: {"index_turn", "index_turn_text", "search", "reindex", "flush", "close"},
+    Memory: {"index_turn", "index_turn_text", "search", "reindex", "forget", "flush", "close"},
     Embeddings: {"embed", "embed_single", "ensure_available"},
     FakeClient: {"generate_response", "stream_response"},
     RetryClient: {"generate_response", "stream_response"},
@@ -25,8 +25,8 @@ WAITING = {
 }
 AT_ONCE = {
     FFAI: {"set_client"},
-    Memory: {"count", "clear", "status", "retry_failed", "remember", "persist_to"},
-    Embeddings: {"clear_cache", "cache_stats", "cosine_similarity"},
+    Memory: {"count", "clear", "status", "retry_failed", "remember", "persist_to", "when_forgotten"},
+    Embeddings: {"clear_cache", "cache_stats", "cosine_similarity", "forget"},
 }
 """Methods that only look something up, or write to a disk on this machine."""
 

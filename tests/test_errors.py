@@ -33,6 +33,7 @@ MADE: list[errors.FFAIError] = [
     errors.StoreError("full"),
     errors.StoreFileNotFoundError(Path("turns.parquet")),
     errors.SchemaVersionError([2], 1),
+    errors.ModelChangedError("local/old", "local/new", 384),
     errors.DamagedFileError(Path("turns.parquet"), "is cut"),
     errors.JournalError("locked"),
 ]

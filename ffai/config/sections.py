@@ -26,6 +26,19 @@ def _plain_name(value: str) -> str:
     return value
 
 
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+
+
+def _seconds_of(value: object) -> object:
+    """Read a time such as ``30d``; numbers are seconds."""
+    if not isinstance(value, str):
+        return _no_bool(value)
+    told = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([smhdw]?)", value.strip())
+    if told is None:
+        raise ValueError("seconds, or a number with a unit: s, m, h, d or w, such as 30d")
+    return float(told[1]) * _UNITS[told[2] or "s"]
+
+
 def _upper(value: object) -> object:
     return value.upper() if isinstance(value, str) else value
 
@@ -33,6 +46,7 @@ def _upper(value: object) -> object:
 Whole = Annotated[int, BeforeValidator(_no_bool)]
 Seconds = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
 PathText = Annotated[str, BeforeValidator(_path_text), Field(min_length=1)]
+Duration = Annotated[float, BeforeValidator(_seconds_of), Field(gt=0, allow_inf_nan=False)]
 FileName = Annotated[str, AfterValidator(_plain_name)]
 
 
@@ -68,6 +82,10 @@ class MemorySettings(Section):
     """Whether a paid embedding API may be taken when no local model can be loaded."""
     durability: Literal["process", "power"] = "process"
     """What an accepted turn survives: the end of the `process`, or a loss of `power` (one disk sync each turn)."""
+    on_model_change: Literal["reindex", "error"] = "reindex"
+    """What happens to stored turns that another model has embedded: `reindex` embeds them again, `error` refuses."""
+    ttl: Duration | None = None
+    """How long a turn is remembered: seconds, or a text such as `12h` or `30d`; null keeps it for ever."""
 
 
 class HistorySettings(Section):

@@ -93,24 +93,24 @@ def check_text(name: str, value: Any) -> str:
     return text
 
 
-def check_ids(name: str, value: Any) -> list[str]:
-    """Return ids as a list; one id alone is a list of one.
+def check_ids(name: str, value: Any) -> frozenset[str]:
+    """Return ids as a set; one id alone is a set of one.
 
     Raises:
         ArgumentTypeError: one of them is not text.
 
     Examples:
-        >>> check_ids("turn_ids", "a1"), check_ids("turn_ids", ("a1", "a2"))
+        >>> sorted(check_ids("turn_ids", "a1")), sorted(check_ids("turn_ids", ("a1", "a2")))
         (['a1'], ['a1', 'a2'])
     """
     if isinstance(value, str):
-        return [value]
+        return frozenset({value})
     if not isinstance(value, Iterable) or isinstance(value, (Mapping, bytes)):
         raise ArgumentTypeError(f"{name} must be ids, not {type(value).__name__}: {value!r:.100}.")
     ids = list(value)
     for turn_id in ids:
         check_str(f"each of {name}", turn_id)
-    return ids
+    return frozenset(ids)
 
 
 def check_timestamp(name: str, value: Any) -> float:

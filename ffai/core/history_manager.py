@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from ffai.core.arguments import check_search, check_whole
+from ffai.core.arguments import check_ids, check_search, check_whole
 from ffai.core.history.clean import clean_text
 from ffai.core.history.export import HistoryExporter
 from ffai.core.history.frames import count_frame, counts_by_date, matching, response_lengths, to_frame
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _HISTORIES = ("history", "clean_history", "ordered")
 """The histories that have a frame and a file, as the files are named."""
+_came_back, _cleaned = attrgetter("response"), attrgetter("clean_response")
 
 
 class HistoryManager:
@@ -268,23 +270,26 @@ class HistoryManager:
         """
         return self._exporter.write({name: partial(self._make_frame, name) for name in _HISTORIES})
 
+    def forget(self, turn_ids: Iterable[str]) -> dict[str, int]:
+        """Drop turns from the histories, and from every exported history in ``persist_dir``; the others stay.
+
+        Returns:
+            ``history_calls``, ``permanent_turns``, ``exported_rows``, ``export_files_left`` (each of those is logged).
+        """
+        ids = check_ids("turn_ids", turn_ids)
+        return {**self._recorder.forget(ids), **self._exporter.forget(ids)}
+
     def _frame(self, name: str) -> pl.DataFrame:
-        frame = self._make_frame(name)
-        if self._auto_persist:
+        if not self._auto_persist:
+            return self._make_frame(name)
+        with self._exporter.kept_still():
+            frame = self._make_frame(name)
             self._exporter.write({name: lambda: frame})
         return frame
 
     def _make_frame(self, name: str) -> pl.DataFrame:
         calls = self.get_all_interactions() if name == "ordered" else self._recorder.log.all()
         return to_frame(calls, _cleaned if name == "clean_history" else _came_back)
-
-
-def _came_back(call: Interaction) -> str | None:
-    return call.response
-
-
-def _cleaned(call: Interaction) -> Any:
-    return call.clean_response
 
 
 def _dicts(calls: Iterable[Interaction]) -> list[Record]:

@@ -35,6 +35,7 @@ class VectorCache:
         self.max_size = max_size
         self._lock = threading.Lock()
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
+        self._drops = 0
         renew_after_fork(self)
 
     def find(self, texts: Iterable[str]) -> dict[str, Vector]:
@@ -48,18 +49,38 @@ class VectorCache:
                     found[text] = vector
         return found
 
-    def put(self, vectors: Mapping[str, Vector]) -> None:
-        """Keep these vectors, and let go of the texts that were not used for longest."""
+    @property
+    def drops(self) -> int:
+        """How often something was dropped; see `put`."""
+        return self._drops
+
+    def put(self, vectors: Mapping[str, Vector], *, unless_dropped_since: int | None = None) -> None:
+        """Keep these vectors, and let go of the texts that were not used for longest.
+
+        Args:
+            vectors: by text.
+            unless_dropped_since: what `drops` was before the vectors were made. Where something was dropped meanwhile,
+                none is kept: it may have been one of these.
+        """
         with self._lock:
+            if unless_dropped_since not in (None, self._drops):
+                return
             for text, vector in vectors.items():
                 self._vectors[text] = vector
                 self._vectors.move_to_end(text)
             while len(self._vectors) > self.max_size:
                 self._vectors.popitem(last=False)
 
+    def drop(self, texts: Iterable[str]) -> int:
+        """Let go of these texts, also of those whose vectors are just being made; return how many there were."""
+        with self._lock:
+            self._drops += 1
+            return sum(self._vectors.pop(text, None) is not None for text in texts)
+
     def clear(self) -> int:
         """Let go of everything; return how many texts there were."""
         with self._lock:
+            self._drops += 1
             count = len(self._vectors)
             self._vectors.clear()
         return count

@@ -121,19 +121,19 @@ class Embeddings:
             []
         """
         wanted = _texts(texts)
-        found = self._cache.find(wanted)
+        drops, found = self._cache.drops, self._cache.find(wanted)
         missing = _missing(wanted, found)
         if missing:
-            found |= self._keep(missing, self._model.embed(missing))
+            found |= self._keep(missing, self._model.embed(missing), drops)
         return [found[text].tolist() for text in wanted]
 
     async def aembed(self, texts: str | Sequence[str]) -> list[list[float]]:
         """The async twin of `embed`; a local model works in a thread."""
         wanted = _texts(texts)
-        found = self._cache.find(wanted)
+        drops, found = self._cache.drops, self._cache.find(wanted)
         missing = _missing(wanted, found)
         if missing:
-            found |= self._keep(missing, await self._model.aembed(missing))
+            found |= self._keep(missing, await self._model.aembed(missing), drops)
         return [found[text].tolist() for text in wanted]
 
     def embed_single(self, text: str) -> list[float]:
@@ -172,6 +172,21 @@ class Embeddings:
         """
         return self._cache.clear()
 
+    def forget(self, texts: str | Sequence[str]) -> int:
+        """Drop texts and their vectors from the cache, also where they are just being embedded.
+
+        Returns:
+            How many of them the cache held.
+
+        Raises:
+            ArgumentTypeError: ``texts`` is neither a text nor a list of texts.
+
+        Examples:
+            >>> Embeddings(model="local/all-MiniLM-L6-v2").forget(["Where is the key?"])
+            0
+        """
+        return self._cache.drop(_texts(texts))
+
     def cache_stats(self) -> CacheStats:
         """Tell whether the cache is on, how many texts it may hold, and how many it holds.
 
@@ -200,7 +215,7 @@ class Embeddings:
         product = math.fsum(x * y for x, y in zip(a, b, strict=True))
         return max(-1.0, min(1.0, product / lengths))
 
-    def _keep(self, texts: list[str], rows: Any) -> dict[str, NDArray[Any]]:
+    def _keep(self, texts: list[str], rows: Any, drops: int) -> dict[str, NDArray[Any]]:
         """Pair texts with their vectors, and put those that are sound into the cache."""
         import numpy as np
 
@@ -208,7 +223,8 @@ class Embeddings:
             raise EmbeddingError(f"{self.model!r} gave {len(rows)} vectors for {len(texts)} texts.")
         vectors = {text: np.asarray(row) for text, row in zip(texts, rows, strict=True)}
         self._dimensions = len(rows[0])
-        self._cache.put({text: row.copy() for text, row in vectors.items() if row.any() and np.isfinite(row).all()})
+        sound = {text: row.copy() for text, row in vectors.items() if row.any() and np.isfinite(row).all()}
+        self._cache.put(sound, unless_dropped_since=drops)
         return vectors
 
 

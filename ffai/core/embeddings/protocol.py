@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ffai.errors import ModelUnavailableError
@@ -12,7 +13,8 @@ class Embedder(Protocol):
 
     ffai also uses, where an embedder has them: ``aembed`` (the same, awaited), ``model`` (its name), ``dimensions``
     (the length of its vectors, in numbers), ``concurrent`` (``True`` lets several threads call ``embed`` at once; else
-    they take turns, since most models break when two enter them).
+    they take turns, since most models break when two enter them), ``forget`` (takes a list of texts, drops what it
+    keeps of them in caches or logs, and returns of how many it kept something; called when turns are forgotten).
     """
 
     def embed(self, texts: list[str], /) -> Any:
@@ -27,6 +29,17 @@ def embedder_name(embedder: Embedder) -> str:
         return name
     kind = type(embedder)
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def forget_texts(embedder: object, texts: Sequence[str]) -> int:
+    """Let an embedder drop what it keeps of texts, where it can; return of how many it kept something.
+
+    Examples:
+        >>> forget_texts(AbsentEmbedder("m", "not installed"), ["Where is the key?"])
+        0
+    """
+    forget = getattr(embedder, "forget", None)
+    return int(forget(list(texts))) if callable(forget) else 0
 
 
 class AbsentEmbedder:
@@ -51,4 +64,4 @@ class AbsentEmbedder:
         raise ModelUnavailableError(self.reason)
 
 
-__all__ = ["AbsentEmbedder", "Embedder", "embedder_name"]
+__all__ = ["AbsentEmbedder", "Embedder", "embedder_name", "forget_texts"]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any
 
 from ffai.core.arguments import check_whole
 from ffai.core.history.interaction import Interaction
+from ffai.core.history.sift import sift
 
 
 class InteractionLog:
@@ -77,8 +79,14 @@ class InteractionLog:
     def numbered(self, sequence_number: int) -> Interaction | None:
         """Return the call with a number, if it is kept."""
         with self._lock:
-            place = sequence_number - (self._last_number - len(self._calls) + 1)
-            return self._calls[place] if 0 <= place < len(self._calls) else None
+            if not self._calls:
+                return None
+            place = sequence_number - self._calls[0].sequence_number
+            gaps = self._last_number - self._calls[0].sequence_number + 1 - len(self._calls)  # the forgotten ones
+            first, last = max(0, place - gaps), min(max(0, place), len(self._calls))
+            place = bisect_left(self._calls, sequence_number, first, last, key=_number)
+            found = self._calls[place] if place < len(self._calls) else None
+        return found if found is not None and found.sequence_number == sequence_number else None
 
     def names(self) -> list[str]:
         """Return the name of each call, or its prompt where it has none: each once, first seen first."""
@@ -109,6 +117,31 @@ class InteractionLog:
         with self._lock:
             return list(self._answered)
 
+    def forget(self, turn_ids: Set[str]) -> int:
+        """Drop the calls of turns; the others keep their numbers.
+
+        Returns:
+            How many there were.
+        """
+        with self._lock:
+            kept, gone = sift(self._calls, turn_ids)
+            if gone:
+                self._calls = kept
+            for key in {key_of(call) for call in gone}:
+                self._forget_named(key, turn_ids)
+        return len(gone)
+
+    def _forget_named(self, key: str, turn_ids: Set[str]) -> None:
+        kept, _ = sift(self._named[key], turn_ids)
+        if kept:
+            self._named[key] = kept
+        else:
+            del self._named[key]
+        self._answered.pop(key, None)
+        answer = next((call for call in reversed(kept) if call.status == "success" and call.prompt_name), None)
+        if answer is not None:
+            self._answered[key] = answer
+
     def _drop_oldest(self) -> None:
         gone = self._calls.popleft()
         key = key_of(gone)
@@ -118,6 +151,10 @@ class InteractionLog:
             del self._named[key]
         if gone.prompt_name and self._answered.get(gone.prompt_name) is gone:
             del self._answered[gone.prompt_name]
+
+
+def _number(call: Interaction) -> int:
+    return call.sequence_number
 
 
 def key_of(call: Interaction) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Set
 from contextlib import AbstractContextManager
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ffai.core.arguments import check_number, check_timestamp, check_whole
+from ffai.core.history.sift import sift
 from ffai.core.turn import content_of, make_turn, plain_copy
 from ffai.typing import ContentPart, Metadata, Prompt, TurnDict
 
@@ -21,6 +23,7 @@ class _Spoken(NamedTuple):
     said: Prompt
     timestamp: float
     metadata: Metadata
+    turn_id: str | None
 
 
 class PermanentHistory:
@@ -48,7 +51,14 @@ class PermanentHistory:
     def __len__(self) -> int:
         return len(self._turns)
 
-    def add_turn_user(self, text: Prompt, metadata: Metadata | None = None, *, timestamp: float | None = None) -> None:
+    def add_turn_user(
+        self,
+        text: Prompt,
+        metadata: Metadata | None = None,
+        *,
+        timestamp: float | None = None,
+        turn_id: str | None = None,
+    ) -> None:
         """Add what the user said.
 
         Without metadata it joins a user turn before it that has none, on a new line, and renews its timestamp: that
@@ -58,8 +68,9 @@ class PermanentHistory:
             text: text, or a list of message parts.
             metadata: what the caller attaches.
             timestamp: seconds since the epoch; ``None`` is now.
+            turn_id: the turn's id in memory, which it can be forgotten by; it is not in what is handed out.
         """
-        spoken = _Spoken("user", _kept(text), _moment(timestamp), plain_copy(metadata or {}))
+        spoken = _Spoken("user", _kept(text), _moment(timestamp), plain_copy(metadata or {}), turn_id)
         with self._lock:
             if metadata is None and self._turns and _may_be_joined(self._turns[-1]):
                 before = self._turns.pop()
@@ -67,10 +78,15 @@ class PermanentHistory:
             self._add(spoken)
 
     def add_turn_assistant(
-        self, text: Prompt, metadata: Metadata | None = None, *, timestamp: float | None = None
+        self,
+        text: Prompt,
+        metadata: Metadata | None = None,
+        *,
+        timestamp: float | None = None,
+        turn_id: str | None = None,
     ) -> None:
         """Add what the assistant said. The arguments are those of ``add_turn_user``; nothing is joined."""
-        spoken = _Spoken("assistant", _kept(text), _moment(timestamp), plain_copy(metadata or {}))
+        spoken = _Spoken("assistant", _kept(text), _moment(timestamp), plain_copy(metadata or {}), turn_id)
         with self._lock:
             self._add(spoken)
 
@@ -86,6 +102,18 @@ class PermanentHistory:
         with self._lock:
             later = self._later(since)
         return [_handed_out(spoken) for spoken in later]
+
+    def forget(self, turn_ids: Set[str]) -> int:
+        """Drop what was said in turns.
+
+        Returns:
+            How many turns of user and assistant there were.
+        """
+        with self._lock:
+            kept, gone = sift(self._turns, turn_ids)
+            if gone:
+                self._turns = kept
+        return len(gone)
 
     def _later(self, timestamp: float) -> list[_Spoken]:
         if self._in_order:
@@ -118,7 +146,7 @@ def _handed_out(spoken: _Spoken) -> TurnDict:
 
 
 def _may_be_joined(spoken: _Spoken) -> bool:
-    return spoken.role == "user" and not spoken.metadata
+    return spoken.role == "user" and not spoken.metadata and spoken.turn_id is None
 
 
 def _joined(before: list[ContentPart], after: list[ContentPart]) -> list[ContentPart]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, get_args
-from weakref import WeakSet
 
-from ffai.core.arguments import check_timestamp, check_whole
+from ffai._fork import held_over_forks, renew_after_fork
+from ffai.core.arguments import check_ids, check_timestamp, check_whole
 from ffai.core.history.clean import clean_response, clean_text
 from ffai.core.history.interaction import Interaction
 from ffai.core.history.log import InteractionLog
@@ -65,8 +64,10 @@ class HistoryRecorder:
 
     def __init__(self, *, memory: TurnSink | None = None, max_turns: int | None = None) -> None:
         turns = None if max_turns is None else 2 * check_whole("max_turns", max_turns, least=1)
-        self._turn = threading.RLock()  # held while a call is recorded, and while the journal is waited for
-        self._lock = threading.RLock()  # held while histories change, and never while anything is waited for
+        self.renew_after_fork()
+        renew_after_fork(self)
+        # held while histories change, and never while anything is waited for
+        self._lock = held_over_forks(threading.RLock())
         self._log = InteractionLog(max_turns=max_turns, lock=self._lock)
         self._memory = memory
         self._skipped: Counter[str] = Counter()
@@ -78,7 +79,10 @@ class HistoryRecorder:
         """The calls as dicts, with what came back."""
         self.clean = Records(self._log, clean_record)
         """The calls as dicts, with cleaned responses."""
-        _recorders.add(self)
+
+    def renew_after_fork(self) -> None:
+        """Wait for no call that a thread of the parent is recording."""
+        self._turn = threading.RLock()  # held while a call is recorded, and while the journal is waited for
 
     @property
     def memory(self) -> TurnSink | None:
@@ -183,9 +187,9 @@ class HistoryRecorder:
                 if self._memory is not None and reason is not None:
                     self._skipped[reason] += 1
                 if status != "skipped":
-                    self.permanent.add_turn_user(said, attached, timestamp=now)
+                    self.permanent.add_turn_user(said, attached, timestamp=now, turn_id=turn_id)
                 if not _is_blank(text):
-                    self.permanent.add_turn_assistant(text or "", attached, timestamp=now)
+                    self.permanent.add_turn_assistant(text or "", attached, timestamp=now, turn_id=turn_id)
                 return self._log.add(
                     lambda number: Interaction(
                         sequence_number=number,
@@ -208,19 +212,26 @@ class HistoryRecorder:
                     )
                 )
 
+    def forget(self, turn_ids: Iterable[str]) -> dict[str, int]:
+        """Drop the calls of turns from every history, and what was said in them; the others keep their numbers.
+
+        A name whose newest success is dropped stands for the one before it, if there is one. A turn that is just being
+        recorded is waited for; who records waits too, about 1 µs for each call that is kept.
+
+        Args:
+            turn_ids: ids of turns in memory; unknown ones are ignored.
+
+        Returns:
+            ``history_calls``: calls dropped from the raw, clean and ordered history; ``permanent_turns``: turns of user
+            and assistant dropped from the permanent one.
+        """
+        ids = check_ids("turn_ids", turn_ids)
+        with self._turn, self._lock:
+            return {"history_calls": self._log.forget(ids), "permanent_turns": self.permanent.forget(ids)}
+
     def _say_closed(self) -> None:
         if "memory_closed" not in self.skipped:
             logger.warning("The memory is closed. The histories go on without it.")
-
-    def _hold(self) -> None:
-        self._lock.acquire()
-
-    def _release(self) -> None:
-        self._lock.release()
-
-    def _release_in_child(self) -> None:
-        self._turn = threading.RLock()  # the thread that held it does not exist here
-        self._lock.release()
 
 
 def _check(prompt: Any, response: Any, status: Any, prompt_name: Any, history: Any, metadata: Any) -> None:
@@ -255,28 +266,3 @@ def _why_not_remembered(status: Status, text: str | None, tool_calls: tuple[Any,
 
 def _is_blank(text: str | None) -> bool:
     return not text or text.isspace()
-
-
-_recorders: WeakSet[HistoryRecorder] = WeakSet()
-_held: list[HistoryRecorder] = []
-
-
-def _before_fork() -> None:
-    """Let no thread be inside a history while the process forks: the child would find it half written."""
-    _held.extend(_recorders)
-    for recorder in _held:
-        recorder._hold()
-
-
-def _after_fork_in_parent() -> None:
-    while _held:
-        _held.pop()._release()
-
-
-def _after_fork_in_child() -> None:
-    while _held:
-        _held.pop()._release_in_child()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -16,6 +16,7 @@ from ffai.core.memory.following import Follower
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import Indexer
 from ffai.core.memory.journal_file import Arrival, Durability, FailedTurn
+from ffai.core.memory.listeners import listeners_at
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
 from ffai.core.memory.status import FlushResult, MemoryStatus
@@ -59,7 +60,8 @@ class Collection:
         place: Place | None = None,
         durability: Durability = "process",
     ) -> None:
-        self.embedder, self.store, self.place = embedder, store, place
+        self.embedder, self.place = embedder, place
+        self.listeners = listeners_at(place)
         self.notes: list[str] = []
         self.when_healed: Callable[[], None] | None = None
         """What is to be done as soon as the journal file can be opened, where it can't yet."""
@@ -76,6 +78,7 @@ class Collection:
         """Held while journal and store change together."""
         self.switching = held_over_forks(threading.Lock())
         """Held while an embedder and the vectors it made are exchanged."""
+        self._store = self._kept(store)
         self.epoch = 0
         """Is another number when turns that are being embedded are not wanted any more."""
         self._others_wait, self._look_at = False, 0.0
@@ -90,6 +93,22 @@ class Collection:
         """Wait for no thread of the parent."""
         self._closing = threading.Lock()
         self._progress = threading.Condition()
+
+    @property
+    def store(self) -> TurnVectorStore:
+        """Where the turns are searched."""
+        return self._store
+
+    @store.setter
+    def store(self, store: TurnVectorStore) -> None:
+        self._store._keeper = None
+        self._store = self._kept(store)
+
+    def _kept(self, store: TurnVectorStore) -> TurnVectorStore:
+        """Let turns that are added to a store itself be kept in the files too."""
+        if self.place is not None:
+            store._keeper = self._add_to_store
+        return store
 
     # Turns come in
 
@@ -118,6 +137,12 @@ class Collection:
             self.store._put([(kept, vectors)])
             return self.store._position(kept.turn_id)
 
+    def _add_to_store(self, turn: NewTurn, vectors: Sequence[Vector]) -> int:
+        with self.changing:
+            position = self.add(turn, vectors, self.embedder)
+        assert position is not None  # noqa: S101 - nobody exchanges the embedder meanwhile
+        return position
+
     def keep(self, turns: Turns) -> None:
         """Make turns that the store holds, or is about to, part of the collection."""
         if turns and self.place is not None:
@@ -126,7 +151,8 @@ class Collection:
 
     def embed_again(self, turns: Sequence[NewTurn]) -> None:
         """Let turns wait for vectors of the present model. The file keeps the old ones until all are there."""
-        self.journal.write(lambda journal: journal.embed_again(turns))
+        model = embedder_name(self.embedder)
+        self.journal.write(lambda journal: journal.embed_again(turns, model))
         self._worker.poke()
 
     def take(self, turns: Turns, arrived: Sequence[Arrival] | None = None) -> None:
@@ -172,6 +198,8 @@ class Collection:
             found = self.follower.catch_up(self.store, embedder_name(self.embedder))
             if found is not None and self.saver is not None:
                 self.saver.found(len(found.rows.turns), found.facts)
+        if self.follower.lost:
+            self._worker.poke()  # it tells the listeners
 
     def is_current(self, embedder: Embedder) -> bool:
         """Tell whether the stored vectors are an embedder's; waits while they are being exchanged."""
@@ -265,6 +293,7 @@ class Collection:
         self.flush(_left(deadline))
         with self.changing:
             self._last_look, self.closed = self._look(), True
+            self._store._keeper = None
         result = self.counts()
         left = None if deadline is None else max(0.05, deadline - time.monotonic())
         if not self._worker.stop(left, self._finish):

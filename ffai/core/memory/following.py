@@ -29,6 +29,8 @@ class Follower:
         self._place, self._journal, self._notes = place, journal, notes
         self._seen, self._version, self._journal_id = 0, -1, ""
         self._own: set[int] = set()
+        self.lost: set[str] = set()
+        """Ids of turns that others have forgotten, until they are taken."""
         self.model: str | None = None
         """The model that the collection has by now, where another process has changed it."""
 
@@ -41,6 +43,11 @@ class Follower:
     def did(self, changes: Iterable[int | None]) -> None:
         """Note changes of this process, which the store holds already."""
         self._own.update(change for change in changes if change)
+
+    def take_lost(self) -> set[str]:
+        """Return the ids of the turns that were forgotten since the last call."""
+        lost, self.lost = self.lost, set()
+        return lost
 
     def is_behind(self) -> bool:
         """Tell whether somebody may have changed the journal since the last look."""
@@ -88,6 +95,7 @@ class Follower:
             store.clear()
             self._own.clear()
         store._drop(changes.forgotten)
+        self.lost |= changes.forgotten
 
     def _is_same_journal(self) -> bool:
         return self._journal.active.journal_id == self._journal_id

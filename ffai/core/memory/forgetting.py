@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection as Ids
-from contextlib import nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 
+from ffai.core.embeddings.protocol import forget_texts
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.erasing import erase
 from ffai.core.memory.identity import is_content_id
 from ffai.core.memory.journal import Journal
 from ffai.core.memory.status import ForgetResult
 from ffai.core.memory.vectorise import texts_and_parts
+from ffai.errors import StoreError
 
 PATIENCE = 5.0
 """Seconds that readers of the journal are waited for, until nothing of what was dropped is left in its log."""
@@ -24,15 +27,21 @@ def forget(collection: Collection, turn_ids: Ids[str]) -> ForgetResult:
         with collection.changing:
             collection.catch_up()
             ids = _known(collection, turn_ids)
-            if not ids:
-                return ForgetResult(())
             texts = [text for turn, _ in collection.store._turns_of(ids) for text in texts_and_parts(turn.text)]
-            waiting, journaled = collection.journal.drop(lambda journal: journal.forget(ids))
-            removed = {"memory": collection.store._drop(ids), "waiting": waiting, "journal": journaled}
-        removed["cache"] = _forget_vectors(collection.embedder, texts)
-        removed |= _erase(collection)
+            removed = _drop(collection, ids)
+        removed["cache"] = forget_texts(collection.embedder, texts)
+        removed |= _erase(collection, turn_ids)
     collection.tell()
-    return ForgetResult(tuple(sorted(ids)), removed, _remains(collection))
+    told = collection.listeners.tell({*turn_ids, *ids})  # also of unknown ones: an earlier try may have failed here
+    return ForgetResult(tuple(sorted(ids)), removed | told, _remains(collection, told))
+
+
+def _drop(collection: Collection, ids: set[str]) -> dict[str, int]:
+    """Drop turns from the journal and from memory."""
+    if not ids:
+        return {}
+    waiting, journaled = collection.journal.drop(lambda journal: journal.forget(ids))
+    return {"memory": collection.store._drop(ids), "waiting": waiting, "journal": journaled}
 
 
 def _known(collection: Collection, turn_ids: Ids[str]) -> set[str]:
@@ -45,31 +54,33 @@ def _known(collection: Collection, turn_ids: Ids[str]) -> set[str]:
     }
 
 
-def _forget_vectors(embedder: object, texts: list[str]) -> int:
-    """Let an embedder forget texts, if it remembers any."""
-    forget_texts = getattr(embedder, "forget", None)
-    return int(forget_texts(texts) or 0) if callable(forget_texts) and texts else 0
-
-
-def _erase(collection: Collection) -> dict[str, int]:
-    """Take what was forgotten out of the files."""
+def _erase(collection: Collection, turn_ids: Ids[str] = ()) -> dict[str, int]:
+    """Take what was forgotten out of the files, and what nobody knows of any more but damaged ones may hold."""
     if collection.place is None or collection.saver is None:
         return {}
-    removed = erase(collection.place, collection.journal.read(lambda journal: journal.forgotten()))
+    forgotten = collection.journal.read(lambda journal: journal.forgotten())
+    removed = erase(collection.place, forgotten.union(turn_ids))
     collection.saver.lost(removed["file"])
     return removed
 
 
-def _remains(collection: Collection) -> dict[str, str]:
+def _remains(collection: Collection, told: Mapping[str, int]) -> dict[str, str]:
     """Empty the journal's log; tell where forgotten text can still be read, and why."""
-    if collection.place is None:
-        return {}
+    remains = {}
+    if (left := told.get("export_files_left", 0)) > 0:
+        remains["exports"] = f"{left} exported files can't be read or written just now; forget the turns again later"
+    if collection.place is not None and not _wait_for_empty_log(collection):
+        remains["journal"] = "another process is reading it; its log is emptied as soon as that has ended"
+    return remains
+
+
+def _wait_for_empty_log(collection: Collection) -> bool:
     give_up_at = time.monotonic() + PATIENCE
     while not collection.journal.drop(_empty_log):
         if time.monotonic() > give_up_at:
-            return {"journal": "another process is reading it; its log is emptied as soon as that has ended"}
+            return False
         time.sleep(PAUSE)
-    return {}
+    return True
 
 
 def _empty_log(journal: Journal) -> bool:
@@ -84,9 +95,15 @@ def finish_forgetting(collection: Collection) -> None:
     """Go on with what was broken off: by the end of a process, a full disk, or a reader of the journal."""
     if collection.saver is None or not collection.journal.read(lambda journal: journal.fact("forgetting")):
         return
-    with collection.saver.kept_still(patience=0.0):
+    with suppress(StoreError), collection.saver.kept_still(patience=0.0):  # else it is done by another, or later
         _erase(collection)
-    collection.journal.drop(_empty_log)
+        collection.journal.drop(_empty_log)
+
+
+def tell_what_others_forgot(collection: Collection) -> None:
+    """Let the listeners know of turns that other processes have forgotten."""
+    if collection.follower is not None and (lost := collection.follower.take_lost()):
+        collection.listeners.tell(lost)
 
 
 def clear(collection: Collection) -> None:

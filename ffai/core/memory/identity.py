@@ -37,6 +37,7 @@ def new_turn(
     *,
     scope: MemoryScope | None = None,
     timestamp: float | None = None,
+    expires_at: float | None = None,
     metadata: Metadata | None = None,
 ) -> NewTurn:
     """Make a turn of a question and its answer, with a new id.
@@ -50,6 +51,8 @@ def new_turn(
         raise ArgumentTypeError(f"scope must be a MemoryScope, not {type(scope).__name__}: {scope!r:.100}.")
     if timestamp is not None:
         check_timestamp("timestamp", timestamp)
+    if expires_at is not None:
+        check_timestamp("expires_at", expires_at)
     caller = _metadata_to_json(metadata)
     prompt, response = clean_text(prompt), clean_text(response)
     text = f"{prompt}\n{response}" if response else prompt
@@ -57,7 +60,8 @@ def new_turn(
     begins = len(prompt) + 1 if response else len(text)
     said_at = time.time() if timestamp is None else float(timestamp)
     scope_note = f', "scope": {to_json(fields, "scope")}' if scope is not None and (fields := scope.as_dict()) else ""
-    notes = f'"ffai": {{"turn_id": "{turn_id}", "response_at": {begins}{scope_note}}}'
+    end_note = "" if expires_at is None else f', "expires_at": {float(expires_at)!r}'
+    notes = f'"ffai": {{"turn_id": "{turn_id}", "response_at": {begins}{scope_note}{end_note}}}'
     return NewTurn(turn_id, text, _turn_json(text, said_at, caller, notes), caller)
 
 

@@ -139,8 +139,8 @@ class Journal(JournalReader):
                 )
         return len(changes)
 
-    def embed_again(self, turns: Sequence[NewTurn]) -> None:
-        """Let turns wait for a vector of another model, whether they are here or not."""
+    def embed_again(self, turns: Sequence[NewTurn], model: str) -> None:
+        """Let turns wait for a vector of another model, whether they are here or not; it is the collection's now."""
         with self._writing() as db:
             for turn in turns:
                 db.execute("DELETE FROM indexed WHERE turn_id = ?", (turn.turn_id,))
@@ -148,6 +148,7 @@ class Journal(JournalReader):
             rows = [(turn.turn_id, turn.text, turn.turn, turn.metadata, now, owner) for turn in turns]
             db.executemany(_ARRIVE, rows)
             _note(db, "embedding_again", "1")
+            _note(db, "model", model)
 
     def settle(self, *, saved_to: int) -> None:
         """Drop what happened up to a change: files hold it. Vectors of parts stay."""

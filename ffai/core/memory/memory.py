@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Collection as Ids
 from collections.abc import Sequence
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any, get_args
 
 from ffai._fork import held_over_forks
 from ffai._text import clean_text
-from ffai.core.arguments import check_ids, check_number, check_search
+from ffai.core.arguments import check_ids, check_number, check_search, check_timestamp
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import forgetting, joining, reembedding, sharing
 from ffai.core.memory.collection import Collection
@@ -20,7 +21,9 @@ from ffai.core.memory.distinct import search_distinct
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere
 from ffai.core.memory.journal_file import Durability
-from ffai.core.memory.opening import open_collection
+from ffai.core.memory.listeners import Forgotten
+from ffai.core.memory.mounts import check_local
+from ffai.core.memory.opening import OnModelChange, open_collection
 from ffai.core.memory.place import Place
 from ffai.core.memory.reembedding import Progress
 from ffai.core.memory.status import FlushResult, ForgetResult, MemoryStatus
@@ -44,6 +47,7 @@ class Memory:
     Args:
         embeddings: any object with ``embed(list[str])``.
         store: turns to begin with; a new store if left out.
+        ttl: seconds that a remembered turn is kept, from its timestamp on; ``None`` keeps it for ever.
 
     Examples:
         >>> from ffai.testing import FakeEmbedder
@@ -53,8 +57,9 @@ class Memory:
         'Under the mat.'
     """
 
-    def __init__(self, embeddings: Embedder, store: TurnVectorStore | None = None) -> None:
+    def __init__(self, embeddings: Embedder, store: TurnVectorStore | None = None, *, ttl: float | None = None) -> None:
         _check_embedder(embeddings)
+        self._ttl = None if ttl is None else check_number("ttl", ttl, least=0.0)
         self._collection = Collection(embeddings, store if store is not None else TurnVectorStore())
         # between a turn that comes in and the end, or the move to files
         self._entering = held_over_forks(threading.Lock())
@@ -123,6 +128,7 @@ class Memory:
         *,
         scope: MemoryScope | None = None,
         timestamp: float | None = None,
+        expires_at: float | None = None,
         metadata: Metadata | None = None,
     ) -> str:
         """Accept a question and its answer. They are durable when this returns, and embedded in the background.
@@ -132,6 +138,7 @@ class Memory:
             response: what was answered.
             scope: whose turn it is.
             timestamp: when it was, in seconds since the epoch; now if left out.
+            expires_at: when it is forgotten, in seconds since the epoch; as the memory's ``ttl`` says if left out.
             metadata: what is given back with it; dates, paths, sets and bytes become text.
 
         Returns:
@@ -141,7 +148,9 @@ class Memory:
             ArgumentTypeError: an argument has a wrong type, or the metadata a value that can't be stored.
             ClosedError: the memory was closed.
         """
-        turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, metadata=metadata)
+        if expires_at is None and self._ttl is not None:
+            expires_at = (time.time() if timestamp is None else check_timestamp("timestamp", timestamp)) + self._ttl
+        turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, expires_at=expires_at, metadata=metadata)
         with self._entering:
             self._open.accept(turn)
         return turn.turn_id
@@ -293,6 +302,21 @@ class Memory:
         """
         forgetting.clear(self._open)
 
+    def when_forgotten(self, call: Forgotten) -> None:
+        """Call something whenever turns are forgotten, so that it drops what it keeps of them.
+
+        Args:
+            call: takes the ids of the turns, and returns how much it dropped, by place; ``forget`` adds that to its
+                counts. It may be called again with the same ids. A method is held weakly. All memories that this
+                process keeps in the same files share their calls.
+
+        Examples:
+            >>> from ffai.testing import FakeEmbedder
+            >>> Memory(FakeEmbedder()).when_forgotten(lambda turn_ids: {"notes": 0})
+        """
+        with self._entering:
+            self._collection.listeners.add(call)
+
     def status(self) -> MemoryStatus:
         """Tell what is stored, what waits, what failed and why, and where the files are."""
         return self._collection.status()
@@ -341,7 +365,14 @@ class Memory:
         """Await :meth:`close`."""
         return await asyncio.to_thread(self.close, _seconds(timeout))
 
-    def persist_to(self, folder: str | Path, name: str = "ffai_turns", *, durability: Durability = "process") -> None:
+    def persist_to(
+        self,
+        folder: str | Path,
+        name: str = "ffai_turns",
+        *,
+        durability: Durability = "process",
+        on_model_change: OnModelChange = "reindex",
+    ) -> None:
         """Keep the turns in ``<folder>/<name>.parquet``, and those on their way there in ``<name>.sqlite3``.
 
         Turns that the files hold already and turns of this memory are joined, each once. Where another memory of
@@ -351,27 +382,38 @@ class Memory:
             folder: made if it is missing.
             name: what the files are called.
             durability: ``"process"`` keeps accepted turns however the process ends; ``"power"`` also in a power cut.
+            on_model_change: what happens to stored turns that another model has embedded: ``"reindex"`` embeds them
+                again in the background; ``"error"`` raises.
 
         Raises:
             InvalidArgumentError: an argument can't be used, or the turns are kept in another place already.
+            ModelChangedError: the stored turns were embedded by another model, and that is to be an error.
+            StoreError: the folder is on a network file system.
             ClosedError: the memory was closed.
         """
         place = Place.at(folder, name)
-        if durability not in get_args(Durability):
-            raise InvalidArgumentError(f"durability must be one of {get_args(Durability)!r}, not {durability!r}.")
+        _check_choice("durability", durability, Durability)
+        _check_choice("on_model_change", on_model_change, OnModelChange)
+        check_local(place.folder)
         with self._entering:
             own = self._open
             if own.place is None:
-                self._collection = joining.move_to(own, lambda: self._share(place, durability))
+                self._collection = joining.move_to(own, lambda: self._share(place, durability, on_model_change))
             elif own.place != place:
                 raise InvalidArgumentError(f"The memory is kept in {str(own.place.file)!r} already.")
 
-    def _share(self, place: Place, durability: Durability) -> Collection:
+    def _share(self, place: Place, durability: Durability, on_model_change: OnModelChange) -> Collection:
         own = self._collection
-        shared = sharing.acquire(place, lambda: open_collection(own.embedder, place, own.store, durability=durability))
+        shared = sharing.acquire(
+            place,
+            lambda: open_collection(
+                own.embedder, place, own.store, durability=durability, on_model_change=on_model_change
+            ),
+        )
         try:
             if shared.store is not own.store:
                 joining.take_in(shared, own.store, own.embedder)
+            shared.listeners.join(own.listeners)
         except BaseException:
             if sharing.release(shared):
                 shared.close(0.0)
@@ -388,6 +430,11 @@ class Memory:
 def _check_embedder(embeddings: object) -> None:
     if not callable(getattr(embeddings, "embed", None)):
         raise ArgumentTypeError(f"embeddings must have a method embed(texts), {embeddings!r} has none.")
+
+
+def _check_choice(name: str, value: object, choices: Any) -> None:
+    if value not in get_args(choices):
+        raise InvalidArgumentError(f"{name} must be one of {get_args(choices)!r}, not {value!r}.")
 
 
 def _seconds(timeout: float | None) -> float | None:

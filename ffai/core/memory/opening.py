@@ -6,22 +6,30 @@ import logging
 import sqlite3
 from contextlib import closing, suppress
 from functools import partial
+from typing import Literal
 
 from ffai.core.embeddings.protocol import Embedder, embedder_name
 from ffai.core.memory.collection import Collection
-from ffai.core.memory.forgetting import finish_forgetting
-from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.forgetting import finish_forgetting, tell_what_others_forgot
 from ffai.core.memory.journal_file import Durability
 from ffai.core.memory.parquet import read_facts
 from ffai.core.memory.place import Place
 from ffai.core.memory.reading import read_collection
 from ffai.core.memory.turn_store import TurnVectorStore
+from ffai.errors import ModelChangedError
 
 logger = logging.getLogger(__name__)
 
+OnModelChange = Literal["reindex", "error"]
+
 
 def open_collection(
-    embedder: Embedder, place: Place, store: TurnVectorStore, *, durability: Durability = "process"
+    embedder: Embedder,
+    place: Place,
+    store: TurnVectorStore,
+    *,
+    durability: Durability = "process",
+    on_model_change: OnModelChange = "reindex",
 ) -> Collection:
     """Open a collection and bring its turns into a store.
 
@@ -33,13 +41,17 @@ def open_collection(
         place: the files.
         store: where the turns go; those it holds already become part of the collection.
         durability: see :class:`~ffai.core.memory.journal.Journal`.
+        on_model_change: what to do about vectors of another model: ``"reindex"`` them, or raise an ``"error"``.
+
+    Raises:
+        ModelChangedError: the vectors are of another model, and that is to be an error. Nothing is changed.
     """
     collection = Collection(embedder, store, place, durability)
-    collection.chores.append(partial(finish_forgetting, collection))
+    collection.chores += [partial(chore, collection) for chore in (finish_forgetting, tell_what_others_forgot)]
     if not collection.journal.healthy:
-        collection.when_healed = partial(_bring_in, collection)
+        collection.when_healed = partial(_bring_in, collection, "reindex")  # nobody is there to be told
     try:
-        _bring_in(collection)
+        _bring_in(collection, on_model_change)
     except BaseException:
         collection.close(0.0)
         raise
@@ -62,7 +74,7 @@ def remembered_model(place: Place) -> str | None:
     return None
 
 
-def _bring_in(collection: Collection) -> None:
+def _bring_in(collection: Collection, on_model_change: OnModelChange) -> None:
     """Join the turns of the files and of the store, each once; the store then holds them all."""
     assert collection.place and collection.saver and collection.follower  # noqa: S101, PT018 - it is opened on files
     found = read_collection(collection.place, collection.journal, collection.notes)
@@ -70,12 +82,19 @@ def _bring_in(collection: Collection) -> None:
     given = {turn.turn_id: (turn, vectors) for turn, vectors in collection.store._turns()}
     old = found.old_rows(besides=given)
     newer = [(turn.new, turn.vectors) for turn in changes.indexed if turn.new.turn_id not in given]
+    vectors = _Vectors(collection.embedder, on_model_change)
+    old_fit = not old.turns or vectors.fit(in_file.model, old.vectors.shape[1])
+    newer_fit = not newer or vectors.fit(changes.model, newer[0][1][0].size)
+    collection.model_is_unknown = vectors.are_unknown
     collection.saver.found(len(found.rows.turns), in_file)
     collection.journal.write(lambda journal: journal.start_above(in_file.change))
-    if old.turns and not _is_replaced(collection, old.turns, in_file.model, old.vectors.shape[1]):
+    if old_fit and old.turns:
         old.add_to(collection.store, found.parts)
-    if newer and not _is_replaced(collection, [turn for turn, _ in newer], changes.model, newer[0][1][0].size):
+    if newer_fit:
         collection.store._put(newer)
+    others = [*([] if old_fit else old.turns), *([] if newer_fit else [turn for turn, _ in newer])]
+    if others:
+        collection.embed_again(others)
     known = {turn.new.turn_id for turn in changes.indexed} | found.unembedded
     known |= {turn.turn_id for turn in found.rows.turns}
     collection.keep([pair for turn_id, pair in given.items() if turn_id not in known])
@@ -85,28 +104,32 @@ def _bring_in(collection: Collection) -> None:
         collection.wake()
 
 
-def _is_replaced(collection: Collection, turns: list[NewTurn], model: str | None, dimensions: int) -> bool:
-    """Let turns whose vectors are of another model be embedded again; tells whether they are."""
-    if _is_of_another_model(collection.embedder, model, dimensions):
-        collection.embed_again(turns)
-        return True
-    if model is None:
-        collection.model_is_unknown = True
-    return False
+class _Vectors:
+    """Tells which vectors are of an embedder: by its name; where none is noted, by their size."""
 
+    def __init__(self, embedder: Embedder, on_model_change: OnModelChange) -> None:
+        self._name, self._size = embedder_name(embedder), getattr(embedder, "dimensions", None)
+        self._on_model_change = on_model_change
+        self.are_unknown = False
+        """Whether some have no name: the first vector of the embedder will tell."""
 
-def _is_of_another_model(embedder: Embedder, model: str | None, dimensions: int) -> bool:
-    """Compare by name; where a file does not tell, by the size of its vectors."""
-    name, size = embedder_name(embedder), getattr(embedder, "dimensions", None)
-    if model is not None and model != name:
-        logger.warning("The stored turns were embedded by %r; they are embedded again by %r.", model, name)
-        return True
-    if isinstance(size, int) and size != dimensions:
-        logger.warning(
-            "The stored vectors have %d numbers, those of %r have %d; the turns are embedded again.",
-            dimensions, name, size,
-        )  # fmt: skip
-        return True
-    if model is None:
-        logger.info("The memory file does not say which model made its vectors; %r is taken to be it.", name)
-    return False
+    def fit(self, model: str | None, dimensions: int) -> bool:
+        """Tell whether vectors of a model can be used as they are."""
+        is_other = model is not None and model != self._name
+        if not is_other and self._size in (None, dimensions):
+            if model is None:
+                self.are_unknown = True
+                logger.info(
+                    "The memory file does not say which model made its vectors; %r is taken to be it.", self._name
+                )
+            return True
+        if self._on_model_change == "error":
+            raise ModelChangedError(model, self._name, dimensions)
+        if is_other:
+            logger.warning("The stored turns were embedded by %r; they are embedded again by %r.", model, self._name)
+        else:
+            logger.warning(
+                "The stored vectors have %d numbers, those of %r have %d; the turns are embedded again.",
+                dimensions, self._name, self._size,
+            )  # fmt: skip
+        return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ class TurnVectorStore:
     def __init__(self) -> None:
         self._lock = held_over_forks(threading.Lock())
         self._table = Table()
+        self._keeper: Callable[[NewTurn, Sequence[Vector]], int] | None = None
+        """Adds turns in the place of this store, where they are kept in files too."""
 
     @property
     def dimensions(self) -> int | None:
@@ -72,7 +74,8 @@ class TurnVectorStore:
             ArgumentTypeError: a dict holds a value that can't be stored; names it. Nothing is stored.
         """
         new = turn_from_elsewhere(text, turn, metadata)
-        return self._append(new, [as_vector(vector) for vector in (embedding, *parts)])
+        vectors = [as_vector(vector) for vector in (embedding, *parts)]
+        return self._append(new, vectors) if self._keeper is None else self._keeper(new, vectors)
 
     def _append(self, turn: NewTurn, vectors: Sequence[Vector]) -> int:
         """Add a turn; where equal ones have its id, it gets one of its own."""

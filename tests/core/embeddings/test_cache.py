@@ -54,3 +54,21 @@ def test_many_threads_may_use_it():
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_dropped_texts_are_gone_and_the_others_stay():
+    cache = VectorCache(4)
+    cache.put({text: np.array([ord(text)]) for text in "abc"})
+    assert cache.drop(["a", "c", "c", "x"]) == 2
+    assert set(cache.find("abcx")) == {"b"}
+    assert cache.drop(["a"]) == 0
+
+
+def test_vectors_made_while_something_was_dropped_are_not_kept():
+    cache = VectorCache(4)
+    before = cache.drops
+    cache.drop(["a"])
+    cache.put({"a": np.ones(1)}, unless_dropped_since=before)
+    assert len(cache) == 0
+    cache.put({"a": np.ones(1)}, unless_dropped_since=cache.drops)
+    assert len(cache) == 1

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffai.core.embeddings import Embeddings, embedder_name
+from ffai.core.embeddings.protocol import forget_texts
 from ffai.errors import ArgumentTypeError, DimensionError, EmbeddingError, InvalidArgumentError
+from ffai.testing import FakeEmbedder
 
 from .servers import reply, vector_of
 
@@ -74,6 +76,33 @@ def test_the_cache_keeps_the_texts_used_last(provider):
     for text in ("a", "b", "a", "c", "a", "b"):
         embeddings.embed(text)
     assert provider.inputs == [["a"], ["b"], ["c"], ["b"]]
+
+
+def test_forgotten_texts_leave_the_cache(embeddings, provider):
+    embeddings.embed(["a", "b", "half an emoji: \ud83d"])
+    assert embeddings.forget(["a", "half an emoji: \ud83d", "never seen"]) == 2
+    assert embeddings.forget("a") == 0
+    embeddings.embed(["a", "b"])
+    assert provider.inputs[1:] == [["a"]]
+
+
+@pytest.mark.parametrize("forget", ["forget", "clear_cache"])
+async def test_a_text_that_is_forgotten_while_it_is_embedded_is_not_cached(embeddings, provider, forget):
+    def answer(texts):
+        embeddings.forget(["a"]) if forget == "forget" else embeddings.clear_cache()
+        return 200, {}, reply([vector_of(text) for text in texts])
+
+    provider.answer = answer
+    assert embeddings.embed("a") == await embeddings.aembed("a") == [vector_of("a")]
+    assert embeddings.cache_stats()["entries"] == 0
+
+
+def test_an_embedder_forgets_where_it_can(embeddings, provider):
+    embeddings.embed(["a", "b"])
+    assert forget_texts(embeddings, ("a", "x")) == 1
+    assert forget_texts(FakeEmbedder(), ["a"]) == 0
+    with pytest.raises(ArgumentTypeError, match="texts"):
+        embeddings.forget([1])
 
 
 def test_a_vector_that_is_no_use_is_not_cached(embeddings, provider):

@@ -455,3 +455,16 @@ def test_processes_that_make_one_folder_at_once_take_each_other_for_no_stranger(
         memory = opened(tmp_path / str(number), FakeEmbedder(8))
         memory.flush()
         assert sorted(texts(memory)) == ["one\nx", "two\nx"]
+
+
+def test_a_turn_that_is_added_to_the_store_itself_is_kept(opened: Opener, tmp_path: Path) -> None:
+    memory = opened(tmp_path)
+    memory.remember("Where is the red key?", "Under the mat.")
+    memory.flush()
+    vector = memory.embeddings.embed(["the blue key"])[0]
+    assert memory.store.add("the blue key", vector, {"role": "user"}) == 1
+    memory.close()
+    assert memory.store.add("the green key", vector, {"role": "user"}) == 2, "of a closed one only in memory"
+    again = opened(tmp_path)
+    assert [hit.text for hit in again.search("the blue key", top_k=1)] == ["the blue key"]
+    assert again.count() == 2

@@ -13,7 +13,7 @@ import pytest
 from ffai.core.memory import FlushResult, Memory, TurnVectorStore, load_store, persist_store
 from ffai.core.memory.opening import remembered_model
 from ffai.core.memory.place import Place
-from ffai.errors import ArgumentTypeError, BadVectorError, EmbeddingError
+from ffai.errors import ArgumentTypeError, BadVectorError, EmbeddingError, InvalidArgumentError, ModelChangedError
 from ffai.testing import FakeEmbedder
 from tests.core.memory.conftest import Opener
 from tests.doubles.embedders import Letters, Table, WatchedEmbedder
@@ -466,3 +466,31 @@ def test_an_embedder_without_a_name_goes_by_its_class(opened: Opener, tmp_path: 
     memory.index_turn_text("abc", {})
     memory.close()
     assert opened(tmp_path, Letters()).count() == 1
+
+
+def test_a_changed_model_can_be_an_error(opened: Opener, tmp_path: Path) -> None:
+    memory = opened(tmp_path, FakeEmbedder(model="fake/old"))
+    memory.remember("Where is the red key?", "Under the mat.")
+    memory.close()
+    before = (tmp_path / "ffai_turns.parquet").read_bytes()
+    with pytest.raises(ModelChangedError, match="'fake/old', 64 numbers a vector, not by 'fake/new'") as caught:
+        opened(tmp_path, FakeEmbedder(model="fake/new"), on_model_change="error")
+    assert (caught.value.stored, caught.value.asked) == ("fake/old", "fake/new")
+    assert (tmp_path / "ffai_turns.parquet").read_bytes() == before
+    assert opened(tmp_path, FakeEmbedder(model="fake/old"), on_model_change="error").count() == 1
+
+
+@pytest.mark.parametrize("choice", ["ignore", None, True])
+def test_what_happens_to_a_changed_model_is_one_of_two(opened: Opener, tmp_path: Path, choice: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="on_model_change"):
+        opened().persist_to(tmp_path, on_model_change=choice)
+
+
+def test_progress_is_told(opened: Opener) -> None:
+    memory = opened()
+    for number in range(70):
+        memory.remember(f"Question {number}?", "Yes.")
+    memory.flush()
+    told: list[tuple[int, int]] = []
+    memory.reindex(FakeEmbedder(16, model="fake/new"), progress=lambda done, all_: told.append((done, all_)))
+    assert told == [(32, 70), (64, 70), (70, 70)]
