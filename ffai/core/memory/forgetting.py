@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection as Ids
-from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 
 from ffai.core.embeddings.protocol import forget_texts
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.erasing import erase
 from ffai.core.memory.identity import is_content_id
-from ffai.core.memory.journal import Journal
 from ffai.core.memory.status import ForgetResult
 from ffai.core.memory.vectorise import texts_and_parts
-from ffai.errors import StoreError
+from ffai.errors import JournalError, StoreError
 
 PATIENCE = 5.0
 """Seconds that readers of the journal are waited for, until nothing of what was dropped is left in its log."""
@@ -30,10 +29,12 @@ def forget(collection: Collection, turn_ids: Ids[str]) -> ForgetResult:
             texts = [text for turn, _ in collection.store._turns_of(ids) for text in texts_and_parts(turn.text)]
             removed = _drop(collection, ids)
         removed["cache"] = forget_texts(collection.embedder, texts)
-        removed |= _erase(collection, turn_ids)
+        with _finished_later(collection):
+            removed |= _erase(collection, turn_ids)
+            remains = _wait_for_empty_log(collection)
     collection.tell()
     told = collection.listeners.tell({*turn_ids, *ids})  # also of unknown ones: an earlier try may have failed here
-    return ForgetResult(tuple(sorted(ids)), removed | told, _remains(collection, told))
+    return ForgetResult(tuple(sorted(ids)), removed | told, _remains(told) | remains)
 
 
 def _drop(collection: Collection, ids: set[str]) -> dict[str, int]:
@@ -45,8 +46,12 @@ def _drop(collection: Collection, ids: set[str]) -> dict[str, int]:
 
 
 def _known(collection: Collection, turn_ids: Ids[str]) -> set[str]:
-    """Return those turns that are here, and those of the same content as one of them."""
-    wanted, here = set(turn_ids), {*collection.store._ids(), *collection.journal.read(lambda journal: journal.ids())}
+    """Return those turns that are here, and those of the same content as one of them.
+
+    Raises:
+        JournalError: the file that turns wait in can't be written just now, so that it can't be said which are here.
+    """
+    wanted, here = set(turn_ids), {*collection.store._ids(), *collection.journal.drop(lambda journal: journal.ids())}
     return {
         turn_id
         for turn_id in here
@@ -64,40 +69,27 @@ def _erase(collection: Collection, turn_ids: Ids[str] = ()) -> dict[str, int]:
     return removed
 
 
-def _remains(collection: Collection, told: Mapping[str, int]) -> dict[str, str]:
-    """Empty the journal's log; tell where forgotten text can still be read, and why."""
+def _remains(told: Mapping[str, int]) -> dict[str, str]:
+    """Tell where forgotten text can still be read, and why."""
     remains = {}
     if (left := told.get("export_files_left", 0)) > 0:
         remains["exports"] = f"{left} exported files can't be read or written just now; forget the turns again later"
-    if collection.place is not None and not _wait_for_empty_log(collection):
-        remains["journal"] = "another process is reading it; its log is emptied as soon as that has ended"
     return remains
 
 
-def _wait_for_empty_log(collection: Collection) -> bool:
+def _wait_for_empty_log(collection: Collection) -> dict[str, str]:
+    """Empty the journal's log; tell why forgotten text can still be read in it, if it can."""
     give_up_at = time.monotonic() + PATIENCE
-    while not collection.journal.drop(_empty_log):
+    while collection.place is not None:
+        try:
+            if collection.journal.drop(lambda journal: journal.finish_forgetting()):
+                break
+        except JournalError:
+            return {"journal": "it can't be written just now; its log is emptied as soon as that works"}
         if time.monotonic() > give_up_at:
-            return False
+            return {"journal": "another process is reading it; its log is emptied as soon as that has ended"}
         time.sleep(PAUSE)
-    return True
-
-
-def _empty_log(journal: Journal) -> bool:
-    done = journal.checkpoint(truncate=True)
-    if done:
-        journal.finish_forgetting()
-        journal.checkpoint(truncate=True)
-    return done
-
-
-def finish_forgetting(collection: Collection) -> None:
-    """Go on with what was broken off: by the end of a process, a full disk, or a reader of the journal."""
-    if collection.saver is None or not collection.journal.read(lambda journal: journal.fact("forgetting")):
-        return
-    with suppress(StoreError), collection.saver.kept_still(patience=0.0):  # else it is done by another, or later
-        _erase(collection)
-        collection.journal.drop(_empty_log)
+    return {}
 
 
 def tell_what_others_forgot(collection: Collection) -> None:
@@ -110,12 +102,27 @@ def clear(collection: Collection) -> None:
     """Drop all turns, from memory and from the files; those that are just being embedded too.
 
     Raises:
-        StoreError: the files can't be written just now.
+        StoreError: the files can't be written just now. What is not forgotten yet is said.
     """
-    with collection.saver.kept_still() if collection.saver else nullcontext(), collection.changing:
-        collection.journal.drop(lambda journal: journal.clear())
-        collection.epoch += 1
-        if collection.saver:
-            collection.saver.remove_files()
-        collection.store.clear()
+    saver = collection.saver
+    with saver.kept_still() if saver else nullcontext():
+        with collection.changing:
+            collection.journal.drop(lambda journal: journal.clear())
+            collection.epoch += 1
+            collection.store.clear()
+        with _finished_later(collection):
+            if saver is not None:
+                saver.remove_files(collection.journal.active)
+            if remains := _wait_for_empty_log(collection):
+                raise StoreError(f"What was forgotten is in the journal's log: {remains['journal']}.")
     collection.tell()
+
+
+@contextmanager
+def _finished_later(collection: Collection) -> Iterator[None]:
+    """Let the worker go on with what can't be finished now."""
+    try:
+        yield
+    finally:
+        if collection.saver is not None:
+            collection.wake()

@@ -154,7 +154,8 @@ class Journal(JournalReader):
         """Drop what happened up to a change: files hold it. Vectors of parts stay."""
         with self._writing() as db:
             dropped = db.execute("DELETE FROM indexed WHERE change <= ?", (saved_to,)).rowcount
-            dropped += db.execute("DELETE FROM forgotten WHERE change <= ?", (saved_to,)).rowcount
+            if _fact(db, "forgetting") is None:  # else a file may hold one of these still
+                dropped += db.execute("DELETE FROM forgotten WHERE change <= ?", (saved_to,)).rowcount
             if dropped:
                 _note(db, "complete_from", saved_to)
             db.execute("DELETE FROM facts WHERE name = 'embedding_again'")
@@ -187,13 +188,21 @@ class Journal(JournalReader):
             _note(db, "forgetting", "1")
         return waiting, indexed
 
-    def finish_forgetting(self) -> None:
-        """Note that no file holds a forgotten turn any more."""
+    def finish_forgetting(self) -> bool:
+        """Empty the log, and note that nothing forgotten is left: the files hold none of it any more.
+
+        Returns:
+            Whether that was possible: nobody was reading the log.
+        """
+        if not self.checkpoint(truncate=True):
+            return False
         with self._writing() as db:
             db.execute("DELETE FROM facts WHERE name = 'forgetting'")
+        self.checkpoint(truncate=True)
+        return True
 
     def clear(self) -> int:
-        """Drop everything but the journal's id, its numbers and the model's name.
+        """Drop everything but the journal's id, its numbers and the model's name. The files are not valid any more.
 
         Returns:
             The number of this change.
@@ -201,12 +210,18 @@ class Journal(JournalReader):
         with self._writing() as db:
             for table in ("arrivals", "indexed", "parts", "forgotten"):
                 db.execute(f"DELETE FROM {table}")
-            db.execute("DELETE FROM facts WHERE name IN ('embedding_again', 'forgetting')")
+            db.execute("DELETE FROM facts WHERE name = 'embedding_again'")
+            for name in ("clearing", "forgetting"):
+                _note(db, name, "1")
             change = int(_fact(db, "last_change") or 0) + 1
             for name in ("last_change", "cleared_at", "complete_from"):
                 _note(db, name, change)
-        self.checkpoint(truncate=True)
         return change
+
+    def finish_clearing(self) -> None:
+        """Note that the files of before are gone."""
+        with self._writing() as db:
+            db.execute("DELETE FROM facts WHERE name = 'clearing'")
 
     def take_over(self, contents: Contents) -> None:
         """Keep what another journal holds, as :meth:`contents` gives it."""

@@ -14,6 +14,7 @@ import numpy as np
 from ffai._atomic import remove_unfinished, replace_file
 from ffai._fork import has_lost_polars
 from ffai.core.memory.elsewhere import elsewhere
+from ffai.core.memory.erasing import erase, erase_all
 from ffai.core.memory.journal import Journal
 from ffai.core.memory.journal_file import Changes
 from ffai.core.memory.parquet import FileFacts, frame_of, read_file, row_ids, write_frame
@@ -70,7 +71,7 @@ class Saver:
 
     def ask(self) -> bool:
         """Ask for the file to be written; tells whether there is something to write."""
-        self.asked = self._unsaved() > 0 and not has_lost_polars()
+        self.asked = (self._unsaved() > 0 or self._owes()) and not has_lost_polars()
         return self.asked
 
     def save_if_due(self, *, drained: bool) -> None:
@@ -79,8 +80,10 @@ class Saver:
         Args:
             drained: whether no turn waits to be embedded.
         """
-        if self._is_due(drained) and (self.asked or time.monotonic() >= self._not_before):
-            self.save()
+        if self.asked or time.monotonic() >= self._not_before:
+            merge = self._is_due(drained)
+            if merge or self._owes():
+                self.save(merge=merge)
         if drained:
             self.asked = False
 
@@ -100,14 +103,22 @@ class Saver:
             lambda journal: journal.count_indexed_since(self._facts.change_in(journal.journal_id))
         )
 
-    def save(self) -> None:
-        """Write the file; a failure is said once and tried again later."""
+    def _owes(self) -> bool:
+        """Tell whether something was forgotten that files may still hold."""
+        return self._journal.healthy and self._journal.read(lambda journal: journal.fact("forgetting")) is not None
+
+    def save(self, *, merge: bool = True) -> None:
+        """Bring the files up to date; a failure is said once and tried again later.
+
+        Args:
+            merge: whether to write the file, besides taking out of it what was forgotten.
+        """
         try:
             with filelock.FileLock(self._place.lock, timeout=0):
                 if has_lost_polars():
-                    self._facts, self._rows = elsewhere(_merge_opened, self._place)
+                    self._facts, self._rows = elsewhere(_update_opened, self._place, merge)
                 else:
-                    self._merge(self._journal.active)
+                    self._update(self._journal.active, merge)
         except filelock.Timeout:
             return  # another process writes it
         except (OSError, StoreError) as error:
@@ -121,6 +132,16 @@ class Saver:
             logger.warning("The memory file %r can be written again.", str(self._place.file))
         self.problem = None
         self._journal.active.checkpoint()
+
+    def _update(self, journal: Journal, merge: bool) -> None:
+        if journal.fact("clearing"):
+            self.remove_files(journal)
+        if merge:
+            self._merge(journal)
+        if journal.fact("forgetting"):
+            self.lost(erase(self._place, journal.forgotten())["file"])
+            if not journal.finish_forgetting():
+                raise StoreError("What was forgotten is in the journal's log as long as somebody reads it.")
 
     def _merge(self, journal: Journal) -> None:
         """Write what the file and the journal hold together, then drop from the journal what two files hold."""
@@ -163,7 +184,8 @@ class Saver:
         try:
             lock.acquire()
         except OSError as error:
-            raise StoreError(f"The files in {str(self._place.folder)!r} can't be changed: {error}") from error
+            told = f"Nothing was forgotten: the files in {str(self._place.folder)!r} can't be changed: {error}"
+            raise StoreError(told) from error
         try:
             yield
         finally:
@@ -173,28 +195,25 @@ class Saver:
         """Tell that the file has fewer rows now."""
         self._rows -= rows
 
-    def remove_files(self) -> None:
-        """Remove the files; the journal is cleared by its owner.
+    def remove_files(self, journal: Journal) -> None:
+        """Remove the files of a journal that was cleared.
 
         Raises:
             StoreError: they can't be removed.
         """
-        try:
-            for path in (self._place.file, self._place.backup):
-                path.unlink(missing_ok=True)
-        except OSError as error:
-            raise StoreError(f"The memory file is still there, it can't be removed: {error}") from error
+        erase_all(self._place)
         self._facts, self._rows = FileFacts(), 0
+        journal.finish_clearing()
 
 
-def _merge_opened(place: Place) -> tuple[FileFacts, int]:
-    """Open the journal, then write what it and the file hold: what the file now says of itself, and its rows."""
+def _update_opened(place: Place, merge: bool) -> tuple[FileFacts, int]:
+    """Open the journal, then bring the files up to date: what the file now says of itself, and its rows."""
     journal = SteadyJournal(place.journal)
     try:
         if not journal.healthy:
             raise StoreError(str(journal.problem))
         saver = Saver(place, journal)
-        saver._merge(journal.active)
+        saver._update(journal.active, merge)
         return saver._facts, saver._rows
     finally:
         journal.close()
