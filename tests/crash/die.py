@@ -8,14 +8,15 @@ from pathlib import Path
 import polars  # noqa: F401 - before the calls are counted
 
 from tests.crash.faults import DEATH, FOR_EVER, arm, calls
+from tests.crash.ledger import say
 from tests.crash.scenario import LIVES
 
 
 def main(life: str, folder: Path, call: int) -> None:
     """Live, and tell it; the number of calls comes last."""
     arm(folder, DEATH, call, FOR_EVER)
-    LIVES[life](folder, lambda *words: print(*words, flush=True), id)
-    print("lived", calls(), flush=True)
+    LIVES[life](folder, say, id)
+    say("lived", calls())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Faults at chosen calls: a disk that is full, a folder that may not be changed, a disk that breaks, a process that dies.
+"""Faults at chosen calls: a full disk, a folder that may not be changed, a disk that breaks, a process that dies.
 
 They are made below Python, SQLite and polars: a small library, loaded before the C library, that answers their calls.
 """
@@ -42,7 +42,7 @@ class Fault:
 
 FULL = Fault(OPENS | WRITES | RENAMES | MAKES_FOLDERS, errno.ENOSPC)
 FORBIDDEN = Fault(OPENS | RENAMES | REMOVES | MAKES_FOLDERS, errno.EACCES)
-BROKEN = Fault(EVERYTHING, errno.EIO)
+BROKEN = Fault(EVERYTHING & ~OPENS, errno.EIO)
 DEATH = Fault(EVERYTHING, 0)
 FAULTS = {"a full disk": FULL, "no permission": FORBIDDEN, "a broken disk": BROKEN}
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from ffai.core.memory import Memory
 from tests.crash.evidence import look_at
 from tests.crash.faults import FAULTS, FOR_EVER, Fault, arm, disarm, failed
-from tests.crash.ledger import Ledger, assert_recovers, ids_in
+from tests.crash.ledger import Ledger, assert_recovers, ids_in, say
 from tests.crash.scenario import LIVES
 
 ONCE, UNTIL_TOLD = "once", "until told"
@@ -69,11 +69,11 @@ def main(life: str, fault: str, folder: Path, how: str, first: int, step: int) -
             met = suffer(life, FAULTS[fault], here, how, call)
         except BaseException as error:
             told = "".join(traceback.format_exception(error)[-3:])
-            print(f"--- {life}, {fault}, {how}, call {call}: {told}", flush=True)
+            say(f"--- {life}, {fault}, {how}, call {call}: {told}")
             met = True
         shutil.rmtree(here, ignore_errors=True)
         if not met:
-            print("lived", call, flush=True)
+            say("lived", call)
             return
 
 

@@ -38,7 +38,7 @@ def problem_after(life: str, folder: Path, dies_at: int) -> str | None:
     try:
         assert_recovers(folder, Ledger.of(said))
     except Exception as error:
-        return f"killed at call {dies_at}, after {said[-1:]}: {type(error).__name__}: {str(error):.300}"
+        return f"killed at call {dies_at}, after {said[-1:]}: {type(error).__name__}: {error!s:.300}"
     shutil.rmtree(folder)
     return None
 
