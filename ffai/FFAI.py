@@ -73,6 +73,7 @@ class FFAI:
         from ffai.config import Config
         from ffai.core.history.recorder import HistoryRecorder
         from ffai.core.history_manager import HistoryManager
+        from ffai.core.redact import redactor_of
         from ffai.workflow.engine import WorkflowEngine
 
         check_client(client)
@@ -88,6 +89,7 @@ class FFAI:
             persist_dir=self._config.paths.ffai_data,
             persist_name=persist_name,
             auto_persist=auto_persist,
+            redact=getattr(remembers, "redact", None) or redactor_of(self._config.memory.redact),
         )
         if remembers is not None:
             remembers.when_forgotten(self._history.forget)
@@ -239,9 +241,23 @@ def _given(memory: Memory, settings: MemorySettings, persist: bool) -> Memory:
     for needed in ("remember", "search", "flush", "when_forgotten"):
         if not callable(getattr(memory, needed, None)):
             raise ArgumentTypeError(f"memory must be a Memory; {memory!r} has no method {needed}.")
+    if settings.redact:
+        _let_redact(memory)
+    if settings.ttl is not None and getattr(memory, "ttl", settings.ttl) is None:
+        memory.ttl = settings.ttl
     if persist:
         _persist(memory, settings)
     return memory
+
+
+def _let_redact(memory: Memory) -> None:
+    """Let a memory that the caller made redact, unless it does already, in its own way."""
+    from ffai.core.redact import redactor_of
+
+    if not hasattr(memory, "redact"):
+        logger.warning("memory.redact is true, and %r can't redact: secrets reach it as they are.", memory)
+    elif memory.redact is None:
+        memory.redact = redactor_of(True)
 
 
 def _made(settings: MemorySettings) -> Memory | None:
@@ -259,11 +275,10 @@ def _made(settings: MemorySettings) -> Memory | None:
     named = (settings.embedding_model or "").strip()
     resolution = resolve_embedder(named, allow_api=settings.allow_api, remembered=remembered)
     if resolution.embedder is not None:
-        memory = Memory(resolution.embedder, ttl=settings.ttl)
+        memory = Memory(resolution.embedder, redact=settings.redact, ttl=settings.ttl)
     elif remembered is not None and not named:
-        memory = Memory(
-            AbsentEmbedder(remembered, f"The embedding model can't be used: {resolution.reason}"), ttl=settings.ttl
-        )
+        absent = AbsentEmbedder(remembered, f"The embedding model can't be used: {resolution.reason}")
+        memory = Memory(absent, redact=settings.redact, ttl=settings.ttl)
     else:
         return None
     if settings.persist:

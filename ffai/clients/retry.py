@@ -17,6 +17,7 @@ from ffai.chat.message import check_prompt
 from ffai.chat.reply import ChatReply
 from ffai.chat.streaming import AsyncReplyStream, ReplyStream
 from ffai.clients.failure import read_failure
+from ffai.core.redact import redact
 from ffai.errors import AllClientsFailedError, InvalidArgumentError
 from ffai.typing import Prompt
 
@@ -134,7 +135,8 @@ def retried(policy: RetryPolicy, attempt: Callable[[], Generator[S, Any, Any]]) 
         wait = policy.wait(outcome.error, number)
         if wait is None:
             raise outcome.error
-        logger.info("Attempt %d failed, next in %.1f s: %s", number, wait, outcome.error)
+        # an error may quote what was sent, and no client knows whether that may be logged
+        logger.info("Attempt %d failed, next in %.1f s: %s", number, wait, redact(str(outcome.error)))
         yield Wait(wait)
     return outcome
 

@@ -80,6 +80,8 @@ class MemorySettings(Section):
     """Whether memory is kept on disk; false writes nothing anywhere."""
     allow_api: bool = True
     """Whether a paid embedding API may be taken when no local model can be loaded."""
+    redact: bool = False
+    """Whether secrets, such as keys and passwords, are replaced before a turn is kept, embedded or exported."""
     durability: Literal["process", "power"] = "process"
     """What an accepted turn survives: the end of the `process`, or a loss of `power` (one disk sync each turn)."""
     on_model_change: Literal["reindex", "error"] = "reindex"

@@ -18,6 +18,7 @@ from ffai.core.history.ordered import OrderedPromptHistory
 from ffai.core.history.permanent import PermanentHistory
 from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.history.records import Record, Records, raw_record
+from ffai.core.redact import Redactor
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,6 +43,7 @@ class HistoryManager:
         persist_dir: the folder of the Parquet files; made when the first is written.
         persist_name: how the names of the Parquet files start.
         auto_persist: each ``..._to_dataframe()`` also writes its file. A failure to write is logged.
+        redact: replaces secrets in the files. What is in memory, and what is returned, stays as it was said.
 
     Examples:
         >>> recorder = HistoryRecorder()
@@ -60,9 +62,10 @@ class HistoryManager:
         persist_dir: str | Path | None = None,
         persist_name: str | None = None,
         auto_persist: bool = False,
+        redact: Redactor | None = None,
     ) -> None:
         self._recorder, self._auto_persist = recorder, auto_persist
-        self._exporter = HistoryExporter(persist_dir, persist_name)
+        self._exporter = HistoryExporter(persist_dir, persist_name, redact)
 
     @property
     def raw(self) -> Records:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Callable, Mapping, Set
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ffai._atomic import replace_file
 from ffai._fork import held_over_forks
 from ffai.core.arguments import check_text
 from ffai.core.history.exported import drop_turns
+from ffai.core.redact import Redactor, redact_strings
 from ffai.errors import InvalidArgumentError, StoreError
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ class HistoryExporter:
     Args:
         folder: made when the first file is written; ``None`` writes nothing.
         name: how the names of the files start; ``None`` writes nothing.
+        redact: replaces secrets in what is written; ``None`` writes everything as it is.
 
     Raises:
         InvalidArgumentError: the name is blank, or names a folder.
@@ -38,10 +41,11 @@ class HistoryExporter:
         False
     """
 
-    def __init__(self, folder: str | Path | None, name: str | None) -> None:
+    def __init__(self, folder: str | Path | None, name: str | None, redact: Redactor | None = None) -> None:
         if name is not None and set(check_text("persist_name", name)) & set("/\\\0"):
             raise InvalidArgumentError(f"persist_name is the start of a file's name and can't hold {name!r}.")
         self._folder, self._name = None if folder is None else Path(folder), name
+        self._redact = redact
 
     def kept_still(self) -> AbstractContextManager[object]:
         """Let no turn be dropped from files meanwhile: a frame that was made before would bring it back."""
@@ -86,8 +90,43 @@ class HistoryExporter:
         try:
             frame = make()
             if not frame.is_empty():
+                frame = frame if self._redact is None else redacted_frame(frame, self._redact)
                 replace_file(path, frame.write_parquet)
         except (OSError, PolarsError, StoreError):
             logger.exception("History not written to %r", str(path))
             return False
         return True
+
+
+_SAID = ("prompt", "response", "prompt_name", "history", "error", "resolved_prompt")
+_JSON = ("usage", "tool_calls", "metadata")
+
+
+def redacted_frame(frame: pl.DataFrame, redact: Redactor) -> pl.DataFrame:
+    """Return a history's frame with its texts redacted; that of the caller stays as it is.
+
+    Examples:
+        >>> from ffai.core.history.frames import to_frame
+        >>> from ffai.core.history.interaction import Interaction
+        >>> call = Interaction(sequence_number=1, prompt="Ann?", response="Ann!", clean_response="Ann!", model="m",
+        ...                    timestamp=0.0)
+        >>> frame = to_frame([call], lambda call: call.response)
+        >>> redacted_frame(frame, lambda text: text.replace("Ann", "[name]")).select("prompt", "response").row(0)
+        ('[name]?', '[name]!')
+    """
+    import polars as pl
+
+    def column(name: str, redacted: Callable[[Any], Any]) -> pl.Series:
+        cells = (None if cell is None else redacted(cell) for cell in frame[name].to_list())
+        return pl.Series(name, list(cells), dtype=frame.schema[name])
+
+    texts = [column(name, lambda cell: redact_strings(cell, redact)) for name in _SAID]
+    values = [column(name, lambda cell: _redacted_json(cell, redact)) for name in _JSON]
+    return frame.with_columns(texts + values)
+
+
+def _redacted_json(cell: str, redact: Redactor) -> str:
+    try:
+        return json.dumps(redact_strings(json.loads(cell), redact), ensure_ascii=False)
+    except ValueError:  # not everything that is attached to a call has a form in JSON
+        return redact(cell)

@@ -6,6 +6,7 @@ from ffai._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ffai.core.memory.hit import Entry, TurnHit
+    from ffai.core.memory.importing import ImportResult
     from ffai.core.memory.memory import Memory
     from ffai.core.memory.parquet import load_store, persist_store
     from ffai.core.memory.status import FlushResult, MemoryStatus
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Entry",
     "FlushResult",
+    "ImportResult",
     "Memory",
     "MemoryStatus",
     "TurnHit",
@@ -29,6 +31,7 @@ __getattr__ = lazy_exports(
     {
         "Entry": "ffai.core.memory.hit",
         "FlushResult": "ffai.core.memory.status",
+        "ImportResult": "ffai.core.memory.importing",
         "Memory": "ffai.core.memory.memory",
         "MemoryStatus": "ffai.core.memory.status",
         "TurnHit": "ffai.core.memory.hit",

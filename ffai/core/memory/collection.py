@@ -65,8 +65,8 @@ class Collection:
         self.notes: list[str] = []
         self.when_healed: Callable[[], None] | None = None
         """What is to be done as soon as the journal file can be opened, where it can't yet."""
-        self.chores: list[Callable[[], None]] = []
-        """What the worker looks after besides, each time it works."""
+        self.chores: list[Callable[[], float | None]] = []
+        """What the worker looks after besides, each time it works; each tells in how many seconds to come again."""
         self.model_is_unknown = False
         """Whether nothing tells yet if the stored vectors are of this embedder's size."""
         self.queries = Turnstile()
@@ -82,6 +82,7 @@ class Collection:
         self.epoch = 0
         """Is another number when turns that are being embedded are not wanted any more."""
         self._others_wait, self._look_at = False, 0.0
+        self._chores_look: float | None = None
         self.renew_after_fork()
         renew_after_fork(self)
         self._indexer = Indexer(self.journal, self.queries)
@@ -116,6 +117,19 @@ class Collection:
         """Take a turn; it is durable when this returns, and embedded later."""
         self.journal.write(lambda journal: journal.append(turn))
         self._worker.poke()
+
+    def accept_all(self, turns: Sequence[NewTurn]) -> None:
+        """Take several turns at once; see :meth:`accept`."""
+        if turns:
+            self.journal.write(lambda journal: journal.append_all(turns))
+            self._worker.poke()
+
+    def accept_embedded(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
+        """Take several turns with vectors of the present model and of one size; they are durable when this returns."""
+        if turns:
+            with self.changing:
+                self.take(turns)
+            self._worker.poke()
 
     def add(self, turn: NewTurn, vectors: Sequence[Vector], embedder: Embedder) -> int | None:
         """Take a turn that is embedded already.
@@ -351,35 +365,50 @@ class Collection:
         """Embed one batch of what is due, write the file if it is time; tell when to come again."""
         more = False
         try:
-            if self.journal.heal():
-                self._after_healing()
-            self.catch_up()
+            self.heal(now=False)
+            self._follow()
             self._look_after_others()
             if self._embeds:
                 embedder = self.embedder
                 more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self.epoch))
-            for chore in self.chores:
-                chore()
+            self._chores_look = min([look for chore in self.chores if (look := chore()) is not None], default=None)
             if self.saver is not None:
                 self.saver.save_if_due(drained=not more)
         finally:  # whatever went wrong: one who waits looks again
             self.tell()
         return 0.0 if more else self._next_look()
 
-    def _after_healing(self) -> None:
-        with self.changing:
-            late, self.when_healed = self.when_healed, None
-            if late is not None:
-                late()
+    def _follow(self) -> None:
+        """Take over what others did; note that what this process did is nothing new."""
+        self.catch_up()
+        if self.follower is not None:
+            with self.changing:
+                self.follower.advance()
+
+    def heal(self, *, now: bool = True) -> bool:
+        """Write what is not durable yet, and do what waited for that; tells whether all is in the file.
+
+        Args:
+            now: also where the last try was a moment ago.
+        """
+        healthy = self.journal.heal(now=now)
+        if healthy:
+            with self.changing:
+                late, self.when_healed = self.when_healed, None
+                if late is not None:
+                    late()
+        return healthy
 
     def _look_after_others(self) -> None:
         """Embed what waits for processes that ended, and leave to others what this one can't embed."""
-        if self.place is None or not self.journal.healthy or time.monotonic() < self._look_at:
+        if self.place is None or not self.journal.healthy:
             return
-        if self._embeds:
-            self._others_wait = self.journal.write(lambda journal: journal.adopt())
-        else:
+        if not self._embeds:
             self.journal.write(lambda journal: journal.release())
+            return
+        if time.monotonic() < self._look_at:
+            return
+        self._others_wait = self.journal.write(lambda journal: journal.adopt())
         self._look_at = time.monotonic() + LOOK_AFTER_OTHERS
 
     def _next_look(self) -> float | None:
@@ -387,6 +416,8 @@ class Collection:
         looks = [] if self.journal.healthy else [HEAL_EVERY]
         if self._others_wait:
             looks.append(LOOK_AFTER_OTHERS)
+        if self._chores_look is not None:
+            looks.append(self._chores_look)
         if self.saver is not None and (again := self.saver.next_try) is not None:
             looks.append(again)
         if (due := self.journal.read(lambda journal: journal.next_retry())) is not None:

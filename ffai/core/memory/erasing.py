@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Collection as Ids
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from ffai._atomic import remove_unfinished
-from ffai.core.memory.elsewhere import with_polars
+from ffai.core.memory.dropping import drop_rows
 from ffai.core.memory.journal import Journal
-from ffai.core.memory.parquet import drop_rows
 from ffai.core.memory.place import Place
 from ffai.core.memory.salvage import salvage
 from ffai.errors import DamagedFileError, SchemaVersionError, StoreError, StoreFileNotFoundError
@@ -34,7 +31,7 @@ def erase(place: Place, turn_ids: Ids[str]) -> dict[str, int]:
         return {
             "file": _drop(place.file, turn_ids),
             "backup": _drop(place.backup, turn_ids),
-            "set_aside": sum(_drop_aside(path, turn_ids) for path in _set_aside(place)),
+            "set_aside": sum(_drop_aside(path, turn_ids) for path in place.set_aside()),
         }
     except OSError as error:
         raise StoreError(f"What was forgotten is in the files until they can be written: {error}.") from error
@@ -57,15 +54,8 @@ def erase_all(place: Place) -> None:
 
 def _drop(path: Path, turn_ids: Ids[str]) -> int:
     with suppress(StoreFileNotFoundError):
-        return with_polars(drop_rows, path, turn_ids)
+        return drop_rows(path, turn_ids)
     return 0
-
-
-def _set_aside(place: Place) -> Iterator[Path]:
-    for path in (place.file, place.backup, place.journal):
-        for aside in path.parent.glob(f"{glob.escape(path.name)}.damaged-*"):
-            if not aside.name.endswith(("-wal", "-shm")):
-                yield aside
 
 
 def _drop_aside(path: Path, turn_ids: Ids[str]) -> int:

@@ -44,6 +44,14 @@ class Follower:
         """Note changes of this process, which the store holds already."""
         self._own.update(change for change in changes if change)
 
+    def advance(self) -> None:
+        """Forget which changes were this process's, as long as nobody else makes any."""
+        if self._own and self._journal.healthy and self._version_now() == self._version:
+            self._seen, self._own = max(self._seen, *self._own), set()
+
+    def _version_now(self) -> int:
+        return self._journal.read(lambda journal: journal.version())
+
     def take_lost(self) -> set[str]:
         """Return the ids of the turns that were forgotten since the last call."""
         lost, self.lost = self.lost, set()
@@ -53,7 +61,7 @@ class Follower:
         """Tell whether somebody may have changed the journal since the last look."""
         if not self._journal.healthy:
             return False
-        return self._journal.follow() or self._journal.read(lambda journal: journal.version()) != self._version
+        return self._journal.follow() or self._version_now() != self._version
 
     def catch_up(self, store: TurnVectorStore, model: str) -> Found | None:
         """Bring a store up to date.
@@ -65,15 +73,15 @@ class Follower:
         Returns:
             What the files hold, where they had to be read again.
         """
-        if not self._journal.healthy:
-            return None
-        self._version = self._journal.read(lambda journal: journal.version())
+        self._version = self._version_now()
         changes = self._journal.read(lambda journal: journal.changes_since(self._seen))
+        if not self._journal.healthy:
+            return None  # by now: what was read is the spare's
         if self._is_of_another_model(changes, model):
             self._apply_losses(store, changes)
             return None
         if self.model is not None or changes.complete_from > self._seen or not self._is_same_journal():
-            return self._read_again(store)
+            return self.read_again(store)
         self._apply_losses(store, changes)
         store._put([(turn.new, turn.vectors) for turn in changes.indexed if turn.change not in self._own])
         self._seen, self._own = changes.last, set()
@@ -100,8 +108,11 @@ class Follower:
     def _is_same_journal(self) -> bool:
         return self._journal.active.journal_id == self._journal_id
 
-    def _read_again(self, store: TurnVectorStore) -> Found:
+    def read_again(self, store: TurnVectorStore) -> Found | None:
+        """Let a store hold just what the files hold; ``None`` where they can't be read just now."""
         found = read_collection(self._place, self._journal, self._notes)
+        if not self._journal.healthy:
+            return None
         fresh = TurnVectorStore()
         found.fill(fresh)
         store._become(fresh)

@@ -92,10 +92,11 @@ def _wait_for_empty_log(collection: Collection) -> dict[str, str]:
     return {}
 
 
-def tell_what_others_forgot(collection: Collection) -> None:
+def tell_what_others_forgot(collection: Collection) -> float | None:
     """Let the listeners know of turns that other processes have forgotten."""
     if collection.follower is not None and (lost := collection.follower.take_lost()):
         collection.listeners.tell(lost)
+    return None
 
 
 def clear(collection: Collection) -> None:
@@ -107,7 +108,7 @@ def clear(collection: Collection) -> None:
     saver = collection.saver
     with saver.kept_still() if saver else nullcontext():
         with collection.changing:
-            collection.journal.drop(lambda journal: journal.clear())
+            collection.did([collection.journal.drop(lambda journal: journal.clear())])
             collection.epoch += 1
             collection.store.clear()
         with _finished_later(collection):

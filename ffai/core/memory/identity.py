@@ -8,19 +8,21 @@ import os
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ffai._text import clean_text
 from ffai.core.arguments import check_dict, check_str, check_timestamp
 from ffai.core.memory.jsontext import to_json
+from ffai.core.redact import Redactor, redact_strings
 from ffai.core.scope import MemoryScope
 from ffai.errors import ArgumentTypeError
 from ffai.typing import Metadata
 
+_REDACTED = "redacted"
+"""The note that a turn was redacted when it was accepted."""
 
-@dataclass(frozen=True, slots=True)
-class NewTurn:
+
+class NewTurn(NamedTuple):
     """A turn as it enters the journal and the file: ids and JSON are final."""
 
     turn_id: str
@@ -39,8 +41,10 @@ def new_turn(
     timestamp: float | None = None,
     expires_at: float | None = None,
     metadata: Metadata | None = None,
+    turn_id: str | None = None,
+    redact: Redactor | None = None,
 ) -> NewTurn:
-    """Make a turn of a question and its answer, with a new id.
+    """Make a turn of a question and its answer, with a new id where none is given; redacted where that is asked for.
 
     Raises:
         ArgumentTypeError: an argument has a wrong type, or the metadata holds a value that JSON can't; names where.
@@ -55,13 +59,21 @@ def new_turn(
         check_timestamp("expires_at", expires_at)
     caller = _metadata_to_json(metadata)
     prompt, response = clean_text(prompt), clean_text(response)
+    redacted_note = ""
+    if redact is not None:
+        prompt, response, caller = (
+            _redacted(prompt, redact),
+            _redacted(response, redact),
+            _redacted_json(caller, redact),
+        )
+        redacted_note = f', "{_REDACTED}": true'
     text = f"{prompt}\n{response}" if response else prompt
-    turn_id = os.urandom(16).hex()
+    turn_id = turn_id or os.urandom(16).hex()
     begins = len(prompt) + 1 if response else len(text)
     said_at = time.time() if timestamp is None else float(timestamp)
     scope_note = f', "scope": {to_json(fields, "scope")}' if scope is not None and (fields := scope.as_dict()) else ""
     end_note = "" if expires_at is None else f', "expires_at": {float(expires_at)!r}'
-    notes = f'"ffai": {{"turn_id": "{turn_id}", "response_at": {begins}{scope_note}{end_note}}}'
+    notes = f'"ffai": {{"turn_id": "{turn_id}", "response_at": {begins}{scope_note}{end_note}{redacted_note}}}'
     return NewTurn(turn_id, text, _turn_json(text, said_at, caller, notes), caller)
 
 
@@ -92,12 +104,63 @@ def _metadata_to_json(metadata: Metadata | None) -> str:
     return to_json(metadata, "metadata")
 
 
-def turn_from_elsewhere(text: str, turn: Mapping[str, Any], metadata: Metadata | None, copy: int = 1) -> NewTurn:
-    """Take a turn as it is, with an id made from its content. Raises as :func:`checked`."""
+def turn_from_elsewhere(
+    text: str, turn: Mapping[str, Any], metadata: Metadata | None, copy: int = 1, redact: Redactor | None = None
+) -> NewTurn:
+    """Take a turn as it is, or redacted, with an id made from its content. Raises as :func:`checked`."""
     text, turn_json, caller = checked(text, turn, metadata)
+    if redact is not None:
+        text, turn_json = _redacted_turn(text, json.loads(turn_json), redact)
+        caller = _redacted_json(caller, redact)
     stored = json.loads(turn_json)
     turn_id = notes_of(stored).get("turn_id") or content_id(text, stored, json.loads(caller), copy)
     return NewTurn(str(turn_id), text, turn_json, caller)
+
+
+def _redacted(text: str, redact: Redactor) -> str:
+    return clean_text(redact(text))
+
+
+def _redacted_json(value: str, redact: Redactor) -> str:
+    return value if value == "{}" else to_json(redact_strings(json.loads(value), redact), "metadata")
+
+
+def _redacted_turn(text: str, turn: dict[str, Any], redact: Redactor) -> tuple[str, str]:
+    """Redact a turn's text and its dict. What ffai noted stays, and still tells where the response begins."""
+    notes = dict(notes_of(turn))
+    begins = notes.get("response_at")
+    if isinstance(begins, int) and 0 < begins < len(text):
+        prompt, response = _redacted(text[: begins - 1], redact), _redacted(text[begins:], redact)
+        text, notes["response_at"] = f"{prompt}\n{response}", len(prompt) + 1
+    else:
+        text = _redacted(text, redact)
+        if isinstance(begins, int):
+            notes["response_at"] = len(text)
+    redacted = redact_strings(turn, redact)
+    if "role" in turn:
+        redacted["role"] = turn["role"]
+    if notes:
+        redacted["metadata"]["ffai"] = notes
+    return text, to_json(redacted, "turn")
+
+
+def redacted_turn(turn: NewTurn, redact: Redactor, *, keep_id: bool) -> NewTurn:
+    """Redact a turn that is ready.
+
+    Args:
+        turn: the turn.
+        redact: replaces secrets.
+        keep_id: whether it has an id of its own; else it gets one from what its content is now.
+    """
+    text, turn_json = _redacted_turn(turn.text, json.loads(turn.turn), redact)
+    caller = _redacted_json(turn.metadata, redact)
+    turn_id = turn.turn_id if keep_id else content_id(text, json.loads(turn_json), json.loads(caller))
+    return NewTurn(turn_id, text, turn_json, caller)
+
+
+def is_redacted(turn: NewTurn) -> bool:
+    """Tell whether a turn was accepted by a memory that redacts: what is said about it is redacted too."""
+    return f'"{_REDACTED}": true' in turn.turn
 
 
 def notes_of(turn: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -141,3 +204,16 @@ def is_content_id(turn_id: str) -> bool:
         (True, False)
     """
     return _CONTENT_ID.fullmatch(turn_id) is not None
+
+
+_COPY = re.compile(r"(-[0-9]+)?")
+
+
+def copy_of(turn_id: str, original: str) -> bool:
+    """Tell whether an id is another one, or that of a copy of it.
+
+    Examples:
+        >>> copy_of("c1", "c1"), copy_of("c1-2", "c1"), copy_of("c12", "c1")
+        (True, True, False)
+    """
+    return turn_id.startswith(original) and _COPY.fullmatch(turn_id, len(original)) is not None

@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
 from ffai.core.memory.backoff import MAX_TRIES, concerns_every_text, is_transient, wait_before_next
+from ffai.core.memory.identity import is_redacted
 from ffai.core.memory.journal_file import Arrival
 from ffai.core.memory.steady_journal import SteadyJournal
 from ffai.core.memory.turnstile import Turnstile
 from ffai.core.memory.vectorise import SHORT, embed_piecewise, embed_turns
+from ffai.core.redact import redact
 from ffai.core.similarity import Vector
 
 logger = logging.getLogger(__name__)
@@ -106,7 +108,7 @@ class Indexer:
         again = [arrival for arrival in batch if arrival.tries + 1 < MAX_TRIES]
         if again:
             wait = wait_before_next(error, tries=1 + max(arrival.tries for arrival in again))
-            until, reason = time.time() + wait, _reason(error)
+            until, reason = time.time() + wait, _reason(error, batch)
             self._journal.write(lambda journal: journal.postpone(again, until, reason))
             logger.info("%d turns are tried again in %.1f s: %s", len(again), wait, reason)
         return [arrival for arrival in batch if arrival.tries + 1 >= MAX_TRIES]
@@ -115,7 +117,7 @@ class Indexer:
         """Keep turns as failed."""
         if not batch:
             return
-        reason = _reason(error)
+        reason = _reason(error, batch)
         self._journal.write(lambda journal: journal.fail(batch, reason))
         logger.warning(
             "%d turns could not be embedded and are kept as failed; memory.status() lists them and "
@@ -123,5 +125,7 @@ class Indexer:
         )  # fmt: skip
 
 
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+def _reason(error: BaseException, batch: Batch) -> str:
+    """Say why turns were not embedded. It goes to the journal and to the log, and may quote a text, or a key."""
+    reason = f"{type(error).__name__}: {error}"
+    return redact(reason) if any(is_redacted(arrival.new) for arrival in batch) else reason

@@ -96,9 +96,13 @@ class JournalReader(JournalDatabase):
         """Return the ids of all turns, whatever their state."""
         return {row[0] for row in self._read("SELECT turn_id FROM arrivals UNION SELECT turn_id FROM indexed")}
 
-    def unembedded_ids(self) -> set[str]:
-        """Return the ids of the turns without a vector."""
-        return {row[0] for row in self._read("SELECT turn_id FROM arrivals")}
+    def unembedded(self) -> list[NewTurn]:
+        """Return the turns without a vector, oldest first."""
+        return [NewTurn(*row) for row in self._read(f"SELECT {TURN} FROM arrivals ORDER BY change")]
+
+    def unembedded_ids(self, since: int = 0) -> set[str]:
+        """Return the ids of the turns without a vector; only of those that came after a change."""
+        return {row[0] for row in self._read("SELECT turn_id FROM arrivals WHERE change > ?", since)}
 
     def changes_since(self, change: int) -> Changes:
         """Return what happened after a change, all of one moment."""
@@ -137,6 +141,10 @@ class JournalReader(JournalDatabase):
         """Return the number of the last change."""
         number: int = self._read(f"SELECT {LAST_CHANGE}")[0][0]
         return number
+
+    def faults(self) -> list[str]:
+        """Look over the whole file; return what is wrong with it."""
+        return [row[0] for row in self._read("PRAGMA integrity_check(20)") if row[0] != "ok"]
 
     def owners(self) -> set[str]:
         """Return what the processes are called for which turns wait; ``""`` for none in particular."""

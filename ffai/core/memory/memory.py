@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Collection as Ids
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -15,11 +17,13 @@ from ffai._fork import held_over_forks
 from ffai._text import clean_text
 from ffai.core.arguments import check_ids, check_number, check_search, check_timestamp
 from ffai.core.embeddings.protocol import Embedder
-from ffai.core.memory import forgetting, joining, reembedding, sharing
+from ffai.core.memory import forgetting, joining, reembedding, sharing, verifying
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.distinct import search_distinct
+from ffai.core.memory.exporting import check_target, checked_path, export_turns, select
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere
+from ffai.core.memory.importing import ImportResult, import_turns
 from ffai.core.memory.journal_file import Durability
 from ffai.core.memory.listeners import Forgotten
 from ffai.core.memory.mounts import check_local
@@ -29,6 +33,8 @@ from ffai.core.memory.reembedding import Progress
 from ffai.core.memory.status import FlushResult, ForgetResult, MemoryStatus
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts, embed_turns, texts_and_parts
+from ffai.core.memory.verifying import VerifyReport
+from ffai.core.redact import Redactor, redactor_of
 from ffai.core.scope import MemoryScope
 from ffai.core.similarity import Vector
 from ffai.core.turn import turn_text
@@ -46,7 +52,9 @@ class Memory:
 
     Args:
         embeddings: any object with ``embed(list[str])``.
-        store: turns to begin with; a new store if left out.
+        store: turns to begin with; a new store if left out. They stay as they are.
+        redact: whether secrets are replaced in what comes in, before it is kept or embedded, and in queries: ``True``
+            for :func:`~ffai.core.redact.redact`, or a callable that takes a text and returns it without its secrets.
         ttl: seconds that a remembered turn is kept, from its timestamp on; ``None`` keeps it for ever.
 
     Examples:
@@ -57,9 +65,19 @@ class Memory:
         'Under the mat.'
     """
 
-    def __init__(self, embeddings: Embedder, store: TurnVectorStore | None = None, *, ttl: float | None = None) -> None:
+    def __init__(
+        self,
+        embeddings: Embedder,
+        store: TurnVectorStore | None = None,
+        *,
+        redact: bool | Redactor = False,
+        ttl: float | None = None,
+    ) -> None:
         _check_embedder(embeddings)
-        self._ttl = None if ttl is None else check_number("ttl", ttl, least=0.0)
+        self.redact = redactor_of(redact)
+        """What replaces secrets in texts that come in; ``None`` where nothing does."""
+        self.ttl = None if ttl is None else check_number("ttl", ttl, least=0.0)
+        """Seconds that a remembered turn is kept; ``None`` for ever."""
         self._collection = Collection(embeddings, store if store is not None else TurnVectorStore())
         # between a turn that comes in and the end, or the move to files
         self._entering = held_over_forks(threading.Lock())
@@ -100,7 +118,7 @@ class Memory:
 
     def index_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Embed a text now and store a turn beside it; see :meth:`index_turn`."""
-        new = turn_from_elsewhere(text, turn, metadata)
+        new = turn_from_elsewhere(text, turn, metadata, redact=self.redact)
         embedder = self.embeddings
         position = self._add(new, embed_turns(embedder, [new.text])[0], embedder)
         return self.index_turn_text(text, turn, metadata) if position is None else position
@@ -111,7 +129,7 @@ class Memory:
 
     async def aindex_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
         """Await :meth:`index_turn_text`."""
-        new = turn_from_elsewhere(text, turn, metadata)
+        new = turn_from_elsewhere(text, turn, metadata, redact=self.redact)
         embedder = self.embeddings
         vectors = await self._aembed(embedder, texts_and_parts(new.text))
         position = await asyncio.to_thread(self._add, new, vectors, embedder)
@@ -148,9 +166,17 @@ class Memory:
             ArgumentTypeError: an argument has a wrong type, or the metadata a value that can't be stored.
             ClosedError: the memory was closed.
         """
-        if expires_at is None and self._ttl is not None:
-            expires_at = (time.time() if timestamp is None else check_timestamp("timestamp", timestamp)) + self._ttl
-        turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, expires_at=expires_at, metadata=metadata)
+        if expires_at is None and self.ttl is not None:
+            expires_at = (time.time() if timestamp is None else check_timestamp("timestamp", timestamp)) + self.ttl
+        turn = new_turn(
+            prompt,
+            response,
+            scope=scope,
+            timestamp=timestamp,
+            expires_at=expires_at,
+            metadata=metadata,
+            redact=self.redact,
+        )
         with self._entering:
             self._open.accept(turn)
         return turn.turn_id
@@ -192,7 +218,7 @@ class Memory:
         while True:
             embedder = self.embeddings
             with self._collection.queries:
-                vector = embed_texts(embedder, [clean_text(query)])[0]
+                vector = embed_texts(embedder, [self._looked_for(query)])[0]
             if (hits := self._find(embedder, vector, top_k, threshold, distinct)) is not None:
                 return hits
 
@@ -214,10 +240,14 @@ class Memory:
         while True:
             embedder = self.embeddings
             with self._collection.queries:
-                vector = (await self._aembed(embedder, [clean_text(query)]))[0]
+                vector = (await self._aembed(embedder, [self._looked_for(query)]))[0]
             hits = await asyncio.to_thread(self._find, embedder, vector, top_k, threshold, distinct)
             if hits is not None:
                 return hits
+
+    def _looked_for(self, query: str) -> str:
+        """Return what is embedded of a query: a secret finds turns by its placeholder, as they have it."""
+        return clean_text(query if self.redact is None else self.redact(clean_text(query)))
 
     def _find(
         self, embedder: Embedder, vector: Vector, top_k: int, threshold: float | None, distinct: bool
@@ -244,6 +274,75 @@ class Memory:
         if callable(aembed := getattr(embedder, "aembed", None)):
             return check_vectors(embedder, await aembed(texts), len(texts))
         return await asyncio.to_thread(embed_texts, embedder, texts)
+
+    # Taking out, bringing in
+
+    def export_jsonl(self, path: str | os.PathLike[str], *, vectors: bool = False) -> int:
+        """Write all turns to a file, one JSON object a line, oldest first; those that wait or failed too.
+
+        Args:
+            path: the file; one that is there is replaced, whole and atomically.
+            vectors: whether the vectors are written too, with the name of their model.
+
+        Returns:
+            How many turns the file has.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: the path can't be used.
+            ClosedError: the memory was closed while turns waited.
+            StoreError: turns wait in a journal that can't be read just now.
+            OSError: the file can't be written; one that was there is as it was.
+
+        Examples:
+            >>> import tempfile
+            >>> from ffai.testing import FakeEmbedder
+            >>> memory, other = Memory(FakeEmbedder()), Memory(FakeEmbedder())
+            >>> _ = memory.remember("Where is the key?", "Under the mat.")
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     memory.export_jsonl(f"{folder}/turns.jsonl")
+            ...     other.import_jsonl(f"{folder}/turns.jsonl").added
+            1
+            1
+        """
+        target = checked_path(path)
+        with self._entering:
+            check_target(target, self._collection)
+            selection = select(self._collection)
+        return export_turns(selection, target, vectors=vectors)
+
+    async def aexport_jsonl(self, path: str | os.PathLike[str], *, vectors: bool = False) -> int:
+        """Await :meth:`export_jsonl`."""
+        return await asyncio.to_thread(self.export_jsonl, path, vectors=vectors)
+
+    def import_jsonl(self, path: str | os.PathLike[str]) -> ImportResult:
+        """Take in the turns of a file, each once; they are durable when this returns.
+
+        Each line is a turn as :meth:`export_jsonl` writes it, or an object with ``prompt`` and ``response`` and, where
+        wanted, ``timestamp``, ``metadata`` and ``scope``. Turns that have vectors of this memory's model are found at
+        once; the others are embedded in the background.
+
+        Args:
+            path: the file, in UTF-8.
+
+        Returns:
+            How many turns were added, were known, or had expired.
+
+        Raises:
+            InvalidArgumentError: a line can't be used; names it and what is wrong. Nothing is taken in.
+            ClosedError: the memory was closed.
+            StoreError: the files can't be written just now.
+            OSError: the file can't be read.
+        """
+        return import_turns(checked_path(path), self._receiving, self.redact)
+
+    async def aimport_jsonl(self, path: str | os.PathLike[str]) -> ImportResult:
+        """Await :meth:`import_jsonl`."""
+        return await asyncio.to_thread(self.import_jsonl, path)
+
+    @contextmanager
+    def _receiving(self) -> Iterator[Collection]:
+        with self._entering:
+            yield self._open
 
     # Looking after it
 
@@ -320,6 +419,41 @@ class Memory:
     def status(self) -> MemoryStatus:
         """Tell what is stored, what waits, what failed and why, and where the files are."""
         return self._collection.status()
+
+    def verify(self) -> VerifyReport:
+        """Look over the files, the journal and the memory: are they whole, and do they agree?
+
+        Takes as long as opening the memory; nothing is changed.
+        """
+        return verifying.verify(self._open)
+
+    async def averify(self) -> VerifyReport:
+        """Await :meth:`verify`."""
+        return await asyncio.to_thread(self.verify)
+
+    def repair(self, timeout: float | None = None) -> VerifyReport:
+        """Put right what :meth:`verify` finds.
+
+        A file that can't be read is moved aside and written anew from what the memory holds; what the files lack is
+        added; turns whose vector can't be searched are embedded again.
+
+        Args:
+            timeout: seconds to wait at the most until that is written; ``None`` waits as long as it takes.
+
+        Returns:
+            What :meth:`verify` finds afterwards.
+
+        Raises:
+            StoreError: the files can't be written just now.
+        """
+        seconds = _seconds(timeout)
+        verifying.repair(self._open)
+        self.flush(seconds)
+        return self.verify()
+
+    async def arepair(self, timeout: float | None = None) -> VerifyReport:
+        """Await :meth:`repair`."""
+        return await asyncio.to_thread(self.repair, timeout)
 
     def retry_failed(self) -> int:
         """Try again to embed the turns that failed.

@@ -2,38 +2,52 @@
 
 Facts about the file (which journal it belongs to, how far it holds it, which model made the vectors) are key-value
 metadata of the file. They may be absent: other programs write the same columns without them.
+
+Written with LZ4, not with what polars chooses: 100,000 turns take 280 MB instead of 200, half the time to read and a
+third of it to write.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-from collections import Counter
-from collections.abc import Collection as Ids
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ffai._atomic import replace_file
+from ffai.core.memory.checksum import NO_SUM, is_as_written, write_sum
+from ffai.core.memory.columns import COLUMNS, SCHEMA_VERSION, check_columns, vectors_of
 from ffai.core.memory.elsewhere import with_polars
-from ffai.core.memory.identity import NewTurn, content_id
+from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.row_notes import RowNotes, noted_ids, row_ids, row_notes, with_content_ids
 from ffai.core.memory.rows import Rows
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.similarity import Vector
-from ffai.errors import DamagedFileError, SchemaVersionError, StoreError, StoreFileNotFoundError
+from ffai.errors import DamagedFileError, StoreError, StoreFileNotFoundError
 
 if TYPE_CHECKING:
     import polars as pl
 
-logger = logging.getLogger(__name__)
+__all__ = [
+    "COLUMNS",
+    "SCHEMA_VERSION",
+    "FileFacts",
+    "RowNotes",
+    "frame_of",
+    "load_store",
+    "persist_store",
+    "read_facts",
+    "read_file",
+    "read_rows",
+    "row_ids",
+    "row_notes",
+    "vectors_of",
+    "write_frame",
+]
 
-SCHEMA_VERSION = 1
-COLUMNS = ("text", "embedding", "turn", "metadata", "_schema_version")
+ROWS_A_GROUP = 8192
+"""Rows that are compressed together: several of these are read and written side by side."""
 _FACTS = "ffai"
 
 
@@ -102,43 +116,39 @@ def read_rows(path: Path) -> tuple[Rows, FileFacts]:
 
 
 def _read_rows(path: Path) -> tuple[Rows, FileFacts]:
-    frame, facts = read_file(path)
+    frame, noted, facts = _read_whole(path)
     columns = (frame[name].to_list() for name in ("text", "turn", "metadata"))
-    turns = [NewTurn(*row) for row in zip(row_ids(frame), *columns, strict=True)]
+    turns = list(map(NewTurn, with_content_ids(noted, frame), *columns))
     return Rows(turns, vectors_of(frame, str(path))), facts
 
 
 def read_file(path: Path) -> tuple[pl.DataFrame, FileFacts]:
     """Read a memory file: its five columns, and what it says of itself. Raises as :func:`load_store`."""
+    frame, _, facts = _read_whole(path)
+    return frame, facts
+
+
+def _read_whole(path: Path) -> tuple[pl.DataFrame, pl.Series, FileFacts]:
+    """Read a memory file: its columns, the ids that ffai noted in its turns, and what it says of itself."""
     import polars as pl
 
     if not path.exists():
         raise StoreFileNotFoundError(path)
     try:
         with path.open("rb") as file:  # given a path, polars would take "[" and "*" in it for a pattern
-            facts = _facts_from(pl.read_parquet_metadata(file))
+            told = _told(pl.read_parquet_metadata(file))
+            if not is_as_written(file, told.get("sum")):
+                raise ValueError("bytes in it have changed since it was written")
             file.seek(0)
             frame = pl.read_parquet(file, memory_map=False)
     except (pl.exceptions.PolarsError, ValueError) as error:
         raise DamagedFileError(path, f"{error}") from error
-    _check_columns(path, frame)
+    noted = noted_ids(frame) if frame.schema.get("turn") == pl.String else None
+    check_columns(path, frame, noted)
     blanks = [pl.col(name).fill_null(blank) for name, blank in (("text", ""), ("turn", "{}"), ("metadata", "{}"))]
     vectors = pl.col("embedding").cast(pl.List(pl.Float64))
-    return frame.select(COLUMNS).with_columns(*blanks, vectors), facts
-
-
-def drop_rows(path: Path, turn_ids: Ids[str]) -> int:
-    """Write a memory file anew without some turns; the rest of it stays as it is. Raises as :func:`load_store`.
-
-    Returns:
-        How many rows were dropped.
-    """
-    frame, facts = read_file(path)
-    kept = [turn_id not in turn_ids for turn_id in row_ids(frame)]
-    dropped = len(kept) - sum(kept)
-    if dropped:
-        replace_file(path, lambda beside: write_frame(frame.filter(kept), beside, facts))
-    return dropped
+    whole = frame.select(COLUMNS).with_columns(*blanks, vectors)
+    return whole, noted_ids(whole) if noted is None else noted, _facts_from(told)
 
 
 def read_facts(path: Path) -> FileFacts:
@@ -151,51 +161,24 @@ def _read_facts(path: Path) -> FileFacts:
 
     try:
         with path.open("rb") as file:
-            return _facts_from(pl.read_parquet_metadata(file))
+            return _facts_from(_told(pl.read_parquet_metadata(file)))
     except (pl.exceptions.PolarsError, OSError, ValueError):
         return FileFacts()
 
 
-def _check_columns(path: Path, frame: pl.DataFrame) -> None:
-    import polars as pl
-
-    missing = [column for column in COLUMNS if column not in frame.columns]
-    if "_schema_version" in missing:
-        raise DamagedFileError(path, "missing '_schema_version' column")
-    versions = frame["_schema_version"].unique().to_list()
-    if versions and versions != [SCHEMA_VERSION]:
-        raise SchemaVersionError([version for version in versions if version != SCHEMA_VERSION], SCHEMA_VERSION)
-    if missing:
-        raise DamagedFileError(path, f"missing {missing[0]!r} column")
-    for column in ("text", "turn", "metadata"):
-        if frame[column].dtype not in (pl.String, pl.Null):
-            raise DamagedFileError(path, f"column {column!r} holds {frame[column].dtype}, not text")
-    for column in ("turn", "metadata"):
-        if not (frame[column].str.starts_with("{") & frame[column].str.ends_with("}")).all() or not _is_json(
-            frame[column]
-        ):
-            raise DamagedFileError(path, f"column {column!r} holds something else than dicts as JSON")
-    kind = frame["embedding"].dtype
-    if kind != pl.Null and not (isinstance(kind, (pl.List, pl.Array)) and kind.inner.is_numeric()):
-        raise DamagedFileError(path, f"column 'embedding' holds {kind}, not lists of numbers")
-
-
-def _is_json(column: pl.Series) -> bool:
-    """Tell whether all texts are JSON."""
-    by_polars = column.str.json_path_match("$.role" if column.name == "turn" else "$").is_not_null()
+def _told(metadata: dict[str, str]) -> dict[str, Any]:
+    """Read our part of a file's key-value metadata."""
     try:
-        for text in column.filter(~by_polars).drop_nulls():  # also Python's own NaN and Infinity
-            json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+        told = json.loads(metadata[_FACTS])
+    except (KeyError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
-def _facts_from(metadata: dict[str, str]) -> FileFacts:
+def _facts_from(told: dict[str, Any]) -> FileFacts:
     try:
-        facts = json.loads(metadata[_FACTS])
-        return FileFacts(facts.get("journal_id"), int(facts.get("change", 0)), facts.get("model"))
-    except (KeyError, TypeError, ValueError, AttributeError):
+        return FileFacts(told.get("journal_id"), int(told.get("change", 0)), told.get("model"))
+    except (TypeError, ValueError):
         return FileFacts()
 
 
@@ -208,12 +191,19 @@ def write_frame(frame: pl.DataFrame, path: Path, facts: FileFacts) -> None:
     """
     import polars as pl
 
-    told = {"journal_id": facts.journal_id, "change": facts.change, "model": facts.model}
+    told = {"journal_id": facts.journal_id, "change": facts.change, "model": facts.model, "sum": NO_SUM}
     try:
         with path.open("wb") as file:  # given a path, polars takes only what UTF-8 can hold
-            frame.write_parquet(file, metadata={_FACTS: json.dumps(told)})
+            frame.write_parquet(
+                file,
+                compression="lz4",
+                row_group_size=ROWS_A_GROUP,
+                statistics=False,
+                metadata={_FACTS: json.dumps(told)},
+            )
     except pl.exceptions.PolarsError as error:
         raise StoreError(f"The memory file can't be written: {error}") from error
+    write_sum(path)
 
 
 def frame_of(turns: Sequence[NewTurn], vectors: Vector) -> pl.DataFrame:
@@ -236,39 +226,3 @@ def frame_of(turns: Sequence[NewTurn], vectors: Vector) -> pl.DataFrame:
             pl.repeat(SCHEMA_VERSION, len(turns), dtype=pl.Int8, eager=True).alias("_schema_version"),
         ]
     )
-
-
-def vectors_of(frame: pl.DataFrame, source: str) -> NDArray[Any]:
-    """Read the vectors of a file: shape ``(rows, dim)``.
-
-    A vector that can't be searched (another size than most have, NaN, infinity) is given as zeros, and said once:
-    it scores 0 until its turn is embedded again.
-    """
-    import polars as pl
-
-    column = frame["embedding"]
-    sizes = column.list.len().fill_null(0)
-    size = max(Counter(filter(None, sizes.to_list())).items(), key=itemgetter(1), default=(1, 0))[0]
-    fits = ((sizes == size) & ~column.list.eval(pl.element().is_null()).list.any().fill_null(True)).to_numpy()
-    vectors = np.zeros((len(frame), size))
-    vectors[fits] = column.filter(pl.Series(fits)).list.to_array(size).to_numpy()
-    broken = ~np.isfinite(vectors).all(axis=1)
-    vectors[broken] = 0.0
-    if lost := int(broken.sum() + (~fits).sum()):
-        logger.warning(
-            "%s: %d of %d turns have a vector that can't be searched (not finite, or not of %d numbers). "
-            "memory.reindex(embeddings) embeds them again.",
-            source, lost, len(frame), size,
-        )  # fmt: skip
-    return vectors
-
-
-def row_ids(frame: pl.DataFrame) -> list[str]:
-    """Return the id of each row: the one that ffai noted in its turn, else one made from its content."""
-    noted = frame["turn"].str.json_path_match("$.metadata.ffai.turn_id").to_list()
-    copies: Counter[str] = Counter()
-    for row in [row for row, turn_id in enumerate(noted) if turn_id is None]:
-        content = frame["text"][row], json.loads(frame["turn"][row]), json.loads(frame["metadata"][row])
-        copies[content_id(*content)] += 1
-        noted[row] = content_id(*content, copies[content_id(*content)])
-    return noted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import time
 from dataclasses import dataclass
@@ -59,6 +60,13 @@ class Place:
     def files(self) -> dict[str, Path]:
         """Return the files by what they are."""
         return {"file": self.file, "backup": self.backup, "journal": self.journal}
+
+    def set_aside(self) -> list[Path]:
+        """Return the damaged files that were moved aside, without what SQLite keeps beside them."""
+        found: list[Path] = []
+        for path in (self.file, self.backup, self.journal):
+            found += self.folder.glob(f"{glob.escape(path.name)}.damaged-*")
+        return sorted(path for path in found if not path.name.endswith(("-wal", "-shm")))
 
 
 def move_aside(path: Path) -> Path:

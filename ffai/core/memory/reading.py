@@ -45,7 +45,8 @@ class Found:
         """Return the rows of the file that nothing has replaced since, without those that have one of the ids."""
         newer = {turn.new.turn_id for turn in self.changes.indexed}
         replaced = {*newer, *self.unembedded, *self.changes.forgotten, *besides}
-        return self.rows.only([row for row, turn in enumerate(self.rows.turns) if turn.turn_id not in replaced])
+        each = {turn.turn_id: row for row, turn in enumerate(self.rows.turns) if turn.turn_id not in replaced}
+        return self.rows.only(list(each.values()))
 
     def fill(self, store: TurnVectorStore) -> None:
         """Add all turns that have a vector to a store."""

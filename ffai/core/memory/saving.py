@@ -32,8 +32,13 @@ SMALL = 1000
 GROWTH = 10
 """A larger one is rewritten when the journal holds an n-th of its rows, so that n turns cost O(n) writing."""
 PAUSE_AFTER_ERROR = 5.0
+PAUSE_WHILE_IN_USE = 1.0
 LONGEST_WRITE = 30.0
 """Seconds that one who has something forgotten waits for the file to be written."""
+
+
+class FilesInUseError(StoreError):
+    """Somebody else writes the files just now."""
 
 
 class Saver:
@@ -48,7 +53,7 @@ class Saver:
         self._place, self._journal = place, journal
         self._facts = FileFacts()
         self._rows = 0
-        self._not_before = 0.0
+        self._not_before, self._in_use = 0.0, False
         self.asked = False
         """Whether somebody waits for the file to hold every indexed turn."""
         self.problem: str | None = None
@@ -62,7 +67,7 @@ class Saver:
     @property
     def next_try(self) -> float | None:
         """In how many seconds a file that could not be written is tried again; ``None`` if it could."""
-        return None if self.problem is None else max(0.0, self._not_before - time.monotonic())
+        return max(0.0, self._not_before - time.monotonic()) if self.problem or self._in_use else None
 
     @property
     def rows(self) -> int:
@@ -81,6 +86,7 @@ class Saver:
             drained: whether no turn waits to be embedded.
         """
         if self.asked or time.monotonic() >= self._not_before:
+            self._in_use = False
             merge = self._is_due(drained)
             if merge or self._owes():
                 self.save(merge=merge)
@@ -119,8 +125,9 @@ class Saver:
                     self._facts, self._rows = elsewhere(_update_opened, self._place, merge)
                 else:
                     self._update(self._journal.active, merge)
-        except filelock.Timeout:
-            return  # another process writes it
+        except filelock.Timeout:  # another process writes it
+            self._in_use, self._not_before = True, time.monotonic() + PAUSE_WHILE_IN_USE
+            return
         except (OSError, StoreError) as error:
             if self.problem is None:
                 logger.warning("The memory file can't be written: %s. The journal keeps the turns.", error)
@@ -178,11 +185,15 @@ class Saver:
             patience: seconds to wait for another process that writes.
 
         Raises:
-            StoreError: another process writes for too long, or the folder can't be written.
+            FilesInUseError: another process writes for too long.
+            StoreError: the folder can't be written.
         """
         lock = filelock.FileLock(self._place.lock, timeout=patience)
         try:
             lock.acquire()
+        except filelock.Timeout as error:
+            told = f"Nothing was forgotten: the files in {str(self._place.folder)!r} are being written."
+            raise FilesInUseError(told) from error
         except OSError as error:
             told = f"Nothing was forgotten: the files in {str(self._place.folder)!r} can't be changed: {error}"
             raise StoreError(told) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,4 +115,4 @@ class Table:
         while (turn_id := f"{turn.turn_id}-{copy + 1}") in self.entry_of:
             copy += 1
         self.copies[turn.turn_id] = copy
-        return replace(turn, turn_id=turn_id)
+        return turn._replace(turn_id=turn_id)

@@ -17,6 +17,8 @@ from ffai.core.similarity import Vector, rounding_bound, unit
 SMALLEST_BLOCK = 1024
 LARGEST_BLOCK = 65_536
 """Rows. Blocks double up to this size; the operating system gives them memory as they fill."""
+AT_ONCE = 512
+"""Rows that are added in one go, so that what is made on the way stays in the processor's cache."""
 
 Singles = NDArray[np.float32]
 
@@ -62,16 +64,16 @@ class VectorBlocks:
 
     def append(self, vectors: Vector) -> None:
         """Add rows: shape ``(rows, dimensions)``, finite."""
-        singles, inverse_lengths = self._singles(vectors)
         added = 0
         while added < len(vectors):
             block = self._block_for(self.count)
             first = self.count - block.start
-            fits = min(block.rows - first, len(vectors) - added)
-            there, here = slice(first, first + fits), slice(added, added + fits)
-            block.singles[there], block.inverse_lengths[there] = singles[here], inverse_lengths[here]
+            fits = min(block.rows - first, len(vectors) - added, AT_ONCE)
+            there = slice(first, first + fits)
+            singles, inverse_lengths = self._singles(vectors[added : added + fits])
+            block.singles[there], block.inverse_lengths[there] = singles, inverse_lengths
             if block.bytes is not None:
-                directions = singles[here] * inverse_lengths[here, None]
+                directions = singles * inverse_lengths[:, None]
                 block.bytes[there], block.scales[there], loss = as_bytes(directions)
                 self._largest_loss = max(self._largest_loss, loss)
             added += fits
@@ -200,8 +202,11 @@ def as_bytes(directions: Singles) -> tuple[NDArray[np.int8], Singles, float]:
     """
     scales = np.abs(directions).max(axis=1) / np.float32(127)
     steps = np.divide(1, scales, out=np.zeros_like(scales), where=scales > 0)
-    numbers = np.rint(directions * steps[:, None]).astype(np.int8)
-    lost = directions - numbers * scales[:, None]
+    lost = directions * steps[:, None]
+    np.rint(lost, out=lost)
+    numbers = lost.astype(np.int8)
+    lost *= scales[:, None]
+    lost -= directions
     return numbers, scales, float(np.sqrt(np.einsum("ij,ij->i", lost, lost).max(initial=0.0)))
 
 
