@@ -45,7 +45,7 @@ def erase_all(place: Place) -> None:
     """
     remove_unfinished(place.file, place.backup)
     try:
-        for path in (place.file, place.backup, *_set_aside(place)):
+        for path in (place.file, place.backup, *place.set_aside()):
             for name in (f"{path}-wal", f"{path}-shm", path):
                 Path(name).unlink(missing_ok=True)
     except OSError as error:

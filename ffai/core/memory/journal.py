@@ -99,11 +99,16 @@ class Journal(JournalReader):
                 for (turn, vectors), waited in zip(turns, waits, strict=True)
             ]
 
-    def index_again(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], model: str) -> list[int]:
-        """Give all turns vectors of another model, which is the collection's from now on."""
+    def index_again(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], model: str) -> list[int | None]:
+        """Give all turns vectors of another model, which is the collection's from now on.
+
+        Returns:
+            For each turn the number of its change; ``None`` where another process has forgotten it meanwhile.
+        """
         with self._writing() as db:
             _note(db, "model", model)
-            return [self._index(db, turn, vectors) for turn, vectors in turns]
+            gone = _forgotten(db)
+            return [None if turn.turn_id in gone else self._index(db, turn, vectors) for turn, vectors in turns]
 
     @staticmethod
     def _index(db: sqlite3.Connection, turn: NewTurn, vectors: Sequence[Vector]) -> int:
@@ -149,6 +154,8 @@ class Journal(JournalReader):
     def embed_again(self, turns: Sequence[NewTurn], model: str) -> None:
         """Let turns wait for a vector of another model, whether they are here or not; it is the collection's now."""
         with self._writing() as db:
+            gone = _forgotten(db)  # by another process, since the turns were read
+            turns = [turn for turn in turns if turn.turn_id not in gone]
             for turn in turns:
                 db.execute("DELETE FROM indexed WHERE turn_id = ?", (turn.turn_id,))
             now, owner = time.time(), self.owner
@@ -286,6 +293,10 @@ def _take_away(db: sqlite3.Connection, arrival: Arrival) -> bool:
 
 def _key(arrival: Arrival) -> tuple[int, str]:
     return arrival.change, arrival.new.turn_id
+
+
+def _forgotten(db: sqlite3.Connection) -> set[str]:
+    return {row[0] for row in db.execute("SELECT turn_id FROM forgotten")}
 
 
 def _fact(db: sqlite3.Connection, name: str) -> str | None:
