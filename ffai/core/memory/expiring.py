@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from ffai.core.memory.collection import Collection
-from ffai.core.memory.forgetting import AGAIN, forget
-from ffai.core.memory.saving import GROWTH, SMALL, FilesInUseError
+from ffai.core.memory.forgetting import forget
+from ffai.core.memory.saving import GROWTH, PAUSE_WHILE_IN_USE, SMALL, FilesInUseError
 from ffai.core.memory.turn_json import read_notes
 
 LONGEST = 3600.0
@@ -38,7 +38,7 @@ class Expiring:
         try:
             forget(self._collection, expired, patience=0.0)
         except FilesInUseError:
-            return AGAIN
+            return PAUSE_WHILE_IN_USE
         self._first_seen = None
         return None
 

@@ -12,7 +12,7 @@ from typing import Literal
 from ffai.core.embeddings.protocol import Embedder, embedder_name
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.expiring import Expiring
-from ffai.core.memory.forgetting import finish_forgetting, tell_what_others_forgot
+from ffai.core.memory.forgetting import tell_what_others_forgot
 from ffai.core.memory.journal_file import Durability
 from ffai.core.memory.parquet import read_facts
 from ffai.core.memory.place import Place
@@ -49,8 +49,7 @@ def open_collection(
         ModelChangedError: the vectors are of another model, and that is to be an error. Nothing is changed.
     """
     collection = Collection(embedder, store, place, durability)
-    collection.chores += [partial(chore, collection) for chore in (finish_forgetting, tell_what_others_forgot)]
-    collection.chores.append(Expiring(collection))
+    collection.chores += [partial(tell_what_others_forgot, collection), Expiring(collection)]
     if not collection.journal.healthy:
         collection.when_healed = partial(_bring_in, collection, "reindex")  # nobody is there to be told
     try:
@@ -103,7 +102,8 @@ def _bring_in(collection: Collection, on_model_change: OnModelChange) -> None:
     collection.keep([pair for turn_id, pair in given.items() if turn_id not in known])
     collection.journal.write(lambda journal: journal.note("model", embedder_name(collection.embedder)))
     collection.follower.begin(found)
-    if found.unembedded or collection.store._expired(time.time()):
+    is_forgetting = collection.journal.read(lambda journal: journal.fact("forgetting") is not None)
+    if found.unembedded or is_forgetting or collection.store._expired(time.time()):
         collection.wake()
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ffai._atomic import remove_unfinished, replace_file
 from ffai._fork import has_lost_polars
 from ffai.core.memory.elsewhere import elsewhere
+from ffai.core.memory.erasing import erase, erase_all
 from ffai.core.memory.journal import Journal
 from ffai.core.memory.journal_file import Changes
 from ffai.core.memory.parquet import FileFacts, frame_of, read_file, row_ids, write_frame
@@ -31,6 +32,7 @@ SMALL = 1000
 GROWTH = 10
 """A larger one is rewritten when the journal holds an n-th of its rows, so that n turns cost O(n) writing."""
 PAUSE_AFTER_ERROR = 5.0
+PAUSE_WHILE_IN_USE = 1.0
 LONGEST_WRITE = 30.0
 """Seconds that one who has something forgotten waits for the file to be written."""
 
@@ -51,7 +53,7 @@ class Saver:
         self._place, self._journal = place, journal
         self._facts = FileFacts()
         self._rows = 0
-        self._not_before = 0.0
+        self._not_before, self._in_use = 0.0, False
         self.asked = False
         """Whether somebody waits for the file to hold every indexed turn."""
         self.problem: str | None = None
@@ -65,7 +67,7 @@ class Saver:
     @property
     def next_try(self) -> float | None:
         """In how many seconds a file that could not be written is tried again; ``None`` if it could."""
-        return None if self.problem is None else max(0.0, self._not_before - time.monotonic())
+        return max(0.0, self._not_before - time.monotonic()) if self.problem or self._in_use else None
 
     @property
     def rows(self) -> int:
@@ -74,7 +76,7 @@ class Saver:
 
     def ask(self) -> bool:
         """Ask for the file to be written; tells whether there is something to write."""
-        self.asked = self._unsaved() > 0 and not has_lost_polars()
+        self.asked = (self._unsaved() > 0 or self._owes()) and not has_lost_polars()
         return self.asked
 
     def save_if_due(self, *, drained: bool) -> None:
@@ -83,8 +85,11 @@ class Saver:
         Args:
             drained: whether no turn waits to be embedded.
         """
-        if self._is_due(drained) and (self.asked or time.monotonic() >= self._not_before):
-            self.save()
+        if self.asked or time.monotonic() >= self._not_before:
+            self._in_use = False
+            merge = self._is_due(drained)
+            if merge or self._owes():
+                self.save(merge=merge)
         if drained:
             self.asked = False
 
@@ -104,16 +109,25 @@ class Saver:
             lambda journal: journal.count_indexed_since(self._facts.change_in(journal.journal_id))
         )
 
-    def save(self) -> None:
-        """Write the file; a failure is said once and tried again later."""
+    def _owes(self) -> bool:
+        """Tell whether something was forgotten that files may still hold."""
+        return self._journal.healthy and self._journal.read(lambda journal: journal.fact("forgetting")) is not None
+
+    def save(self, *, merge: bool = True) -> None:
+        """Bring the files up to date; a failure is said once and tried again later.
+
+        Args:
+            merge: whether to write the file, besides taking out of it what was forgotten.
+        """
         try:
             with filelock.FileLock(self._place.lock, timeout=0):
                 if has_lost_polars():
-                    self._facts, self._rows = elsewhere(_merge_opened, self._place)
+                    self._facts, self._rows = elsewhere(_update_opened, self._place, merge)
                 else:
-                    self._merge(self._journal.active)
-        except filelock.Timeout:
-            return  # another process writes it
+                    self._update(self._journal.active, merge)
+        except filelock.Timeout:  # another process writes it
+            self._in_use, self._not_before = True, time.monotonic() + PAUSE_WHILE_IN_USE
+            return
         except (OSError, StoreError) as error:
             if self.problem is None:
                 logger.warning("The memory file can't be written: %s. The journal keeps the turns.", error)
@@ -125,6 +139,16 @@ class Saver:
             logger.warning("The memory file %r can be written again.", str(self._place.file))
         self.problem = None
         self._journal.active.checkpoint()
+
+    def _update(self, journal: Journal, merge: bool) -> None:
+        if journal.fact("clearing"):
+            self.remove_files(journal)
+        if merge:
+            self._merge(journal)
+        if journal.fact("forgetting"):
+            self.lost(erase(self._place, journal.forgotten())["file"])
+            if not journal.finish_forgetting():
+                raise StoreError("What was forgotten is in the journal's log as long as somebody reads it.")
 
     def _merge(self, journal: Journal) -> None:
         """Write what the file and the journal hold together, then drop from the journal what two files hold."""
@@ -168,9 +192,11 @@ class Saver:
         try:
             lock.acquire()
         except filelock.Timeout as error:
-            raise FilesInUseError(f"The files in {str(self._place.folder)!r} are being written.") from error
+            told = f"Nothing was forgotten: the files in {str(self._place.folder)!r} are being written."
+            raise FilesInUseError(told) from error
         except OSError as error:
-            raise StoreError(f"The files in {str(self._place.folder)!r} can't be changed: {error}") from error
+            told = f"Nothing was forgotten: the files in {str(self._place.folder)!r} can't be changed: {error}"
+            raise StoreError(told) from error
         try:
             yield
         finally:
@@ -180,28 +206,25 @@ class Saver:
         """Tell that the file has fewer rows now."""
         self._rows -= rows
 
-    def remove_files(self) -> None:
-        """Remove the files; the journal is cleared by its owner.
+    def remove_files(self, journal: Journal) -> None:
+        """Remove the files of a journal that was cleared.
 
         Raises:
             StoreError: they can't be removed.
         """
-        try:
-            for path in (self._place.file, self._place.backup):
-                path.unlink(missing_ok=True)
-        except OSError as error:
-            raise StoreError(f"The memory file is still there, it can't be removed: {error}") from error
+        erase_all(self._place)
         self._facts, self._rows = FileFacts(), 0
+        journal.finish_clearing()
 
 
-def _merge_opened(place: Place) -> tuple[FileFacts, int]:
-    """Open the journal, then write what it and the file hold: what the file now says of itself, and its rows."""
+def _update_opened(place: Place, merge: bool) -> tuple[FileFacts, int]:
+    """Open the journal, then bring the files up to date: what the file now says of itself, and its rows."""
     journal = SteadyJournal(place.journal)
     try:
         if not journal.healthy:
             raise StoreError(str(journal.problem))
         saver = Saver(place, journal)
-        saver._merge(journal.active)
+        saver._update(journal.active, merge)
         return saver._facts, saver._rows
     finally:
         journal.close()
