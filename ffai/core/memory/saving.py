@@ -32,7 +32,8 @@ GROWTH = 10
 """A larger one is rewritten when the journal holds an n-th of its rows, so that n turns cost O(n) writing."""
 PAUSE_AFTER_ERROR = 5.0
 LONGEST_WRITE = 30.0
-"""Seconds that one who has something forgotten waits for the file to be written."""
+"""Seconds that one who has something forgotten, or who flushes, waits for another who writes the file."""
+IN_LINE = 0.05
 
 
 class FilesInUseError(StoreError):
@@ -54,6 +55,7 @@ class Saver:
         self._not_before = 0.0
         self.asked = False
         """Whether somebody waits for the file to hold every indexed turn."""
+        self._is_in_line, self._leave_line_at = False, 0.0
         self.problem: str | None = None
         """Why the file can't be written just now; the journal keeps the turns."""
 
@@ -64,7 +66,9 @@ class Saver:
 
     @property
     def next_try(self) -> float | None:
-        """In how many seconds a file that could not be written is tried again; ``None`` if it could."""
+        """In how many seconds a file that could not be written is tried again; ``None`` where nobody waits for it."""
+        if self._is_in_line:
+            return IN_LINE
         return None if self.problem is None else max(0.0, self._not_before - time.monotonic())
 
     @property
@@ -74,6 +78,7 @@ class Saver:
 
     def ask(self) -> bool:
         """Ask for the file to be written; tells whether there is something to write."""
+        self._leave_line_at = time.monotonic() + LONGEST_WRITE
         self.asked = self._unsaved() > 0 and not has_lost_polars()
         return self.asked
 
@@ -83,9 +88,10 @@ class Saver:
         Args:
             drained: whether no turn waits to be embedded.
         """
+        self._is_in_line = False
         if self._is_due(drained) and (self.asked or time.monotonic() >= self._not_before):
             self.save()
-        if drained:
+        if drained and not self._is_in_line:
             self.asked = False
 
     def _is_due(self, drained: bool) -> bool:
@@ -112,15 +118,16 @@ class Saver:
                     self._facts, self._rows = elsewhere(_merge_opened, self._place)
                 else:
                     self._merge(self._journal.active)
-        except filelock.Timeout:
-            return  # another process writes it
+        except filelock.Timeout:  # another process writes it, maybe without what was indexed a moment ago
+            self._is_in_line = self.asked and time.monotonic() < self._leave_line_at
+            return
         except (OSError, StoreError) as error:
             if self.problem is None:
                 logger.warning("The memory file can't be written: %s. The journal keeps the turns.", error)
             self.problem, self._not_before = str(error), time.monotonic() + PAUSE_AFTER_ERROR
             return
         finally:
-            self.asked = False
+            self.asked = self._is_in_line
         if self.problem is not None:
             logger.warning("The memory file %r can be written again.", str(self._place.file))
         self.problem = None
