@@ -16,7 +16,7 @@ from ffai._fork import has_lost_polars
 from ffai.core.memory.elsewhere import elsewhere
 from ffai.core.memory.journal import Journal
 from ffai.core.memory.journal_file import Changes
-from ffai.core.memory.parquet import FileFacts, frame_of, read_file, row_ids, write_frame
+from ffai.core.memory.parquet import FileFacts, frame_of, read_facts, read_file, row_ids, write_frame
 from ffai.core.memory.place import Place
 from ffai.core.memory.steady_journal import SteadyJournal
 from ffai.errors import DamagedFileError, JournalError, StoreError, StoreFileNotFoundError
@@ -136,6 +136,7 @@ class Saver:
     def _merge(self, journal: Journal) -> None:
         """Write what the file and the journal hold together, then drop from the journal what two files hold."""
         remove_unfinished(self._place.file, self._place.backup)
+        self._remove_cleared(journal)
         old, facts = self._read()
         before = facts.change_in(journal.journal_id)
         changes = journal.changes_since(before)
@@ -150,6 +151,15 @@ class Saver:
             journal.settle(saved_to=before)
         except JournalError:
             logger.debug("The journal is pruned after the next save.", exc_info=True)
+
+    def _remove_cleared(self, journal: Journal) -> None:
+        """Remove files that a clear was about to remove when its process ended."""
+        cleared_at = int(journal.fact("cleared_at") or 0)
+        if any(
+            facts.journal_id == journal.journal_id and facts.change < cleared_at
+            for facts in (read_facts(path) for path in (self._place.file, self._place.backup))
+        ):
+            self.remove_files()
 
     def _read(self) -> tuple[pl.DataFrame | None, FileFacts]:
         try:
@@ -194,7 +204,7 @@ class Saver:
             StoreError: they can't be removed.
         """
         try:
-            for path in (self._place.file, self._place.backup):
+            for path in (self._place.backup, self._place.file):  # else a reader would take the backup for what is left
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"The memory file is still there, it can't be removed: {error}") from error
