@@ -137,9 +137,9 @@ class Saver:
             if self.problem is None:
                 logger.warning("The memory file can't be written: %s. The journal keeps the turns.", error)
             self.problem, self._not_before = str(error), time.monotonic() + PAUSE_AFTER_ERROR
-            self.asked = False
             return
-        self.asked = False
+        finally:
+            self.asked = self.asked and self._in_use
         if self.problem is not None:
             logger.warning("The memory file %r can be written again.", str(self._place.file))
         self.problem = None
