@@ -1,4 +1,7 @@
-"""Measure, print, and write down: ``python -m benchmarks`` runs every part, ``python -m benchmarks search rivals`` these."""
+"""Measure, print and write down.
+
+Run: ``python -m benchmarks`` for all parts, ``python -m benchmarks search rivals`` for some.
+"""
 
 from __future__ import annotations
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 
 class Line(Protocol):
-    """What a part of the benchmarks yields: it prints as a line, and may miss a target. A dataclass."""
+    """What a part of the benchmarks yields: a dataclass that prints as a line and may miss a target."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def missed(self) -> bool: ...

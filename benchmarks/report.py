@@ -18,24 +18,29 @@ PAGE, PLOT = DOCS / "benchmarks.md", DOCS / "assets/benchmarks.svg"
 _INTRODUCTION = """\
 # Benchmarks
 
-`make bench` measures each figure beside what it is compared with, in one run, and writes this page. Ratios can be compared between
-machines; times can't. All figures are of one thread. `python -m benchmarks search rivals` measures those parts only.
+`make bench` measures each figure beside what it is compared with, in one run, and writes this page. Ratios can be
+compared between machines; times can't. `python -m benchmarks search rivals` measures only the parts that it names.
 """
 _RIVALS = """\
 ## Beside other stores
 
-Each store runs in an environment and a process of its own, on the same core, with one thread. Ours and one other are asked in turn, five
-queries a round, so that both meet the machine at the same speed; a ratio is the median over the rounds. 384 dimensions, the ten best.
-Up to 10,000 turns the vectors are real ones of all-MiniLM-L6-v2, of made conversations; beyond, unit vectors that lie in groups, because
-embedding a million texts takes hours. Recall is the share of the ten best rows that was found; the truth is every row compared in double precision.
+Each store has an environment and a process of its own, on the same core, with one thread. Ours and one other are asked
+in turn, five queries a round, so that both meet the machine at the same speed; a ratio is the median over the rounds.
+Times are processor time of the process: how long a search takes on one core of an idle machine.
+
+Vectors have 384 dimensions, and the ten best are asked for. Up to 10,000 turns the vectors are real ones, of made
+conversations by all-MiniLM-L6-v2; beyond, they are unit vectors that lie in groups, because embedding a million texts
+takes hours. Recall is the share of the ten best rows that was found; which they are was told by comparing every row in
+double precision.
 
 How many times as long as ours a search takes:
 """
 _NOTES = f"""\
-NumPy and FAISS keep vectors alone; the others keep a text and metadata too, and return them. Chroma has an approximate index: its recall
-can be below 1, and building the index is what its adding takes. Qdrant is the local mode of its Python client, which is meant for tests; its server is another
-program. LanceDB reads its file at each search. ffai 0.1.8 compares lists of Python numbers one by one. Ours is filled as a memory
-file is opened, many turns at once. What would take longer than {LIMIT:.0f} seconds at a size is left out there.
+NumPy and FAISS keep vectors alone; the others keep a text and metadata too, and return them. Chroma has an approximate
+index, which is what its adding takes, and whose recall can be below 1. Qdrant is the local mode of its Python client,
+made for trying things out; its server is another program. LanceDB reads its file at each search. ffai 0.1.8 compares
+lists of Python numbers one by one. Ours is filled as a memory file is opened, many turns at once. What would take
+longer than {LIMIT:.0f} seconds at a size is left out there.
 """
 
 
@@ -67,10 +72,11 @@ def _rows(results: Results) -> list[dict[str, Any]]:
 
 def _machine(results: Results) -> str:
     machine, versions = results["machine"], results["versions"]
-    dates = sorted({part["date"] for part in results["parts"].values()})
+    dates = sorted({part["date"] for part in results["parts"].values()}) or ["never"]
     packages = ", ".join(f"{name} {number}" for name, number in versions.items())
     return (
-        f"Measured {' to '.join(dict.fromkeys((dates[0], dates[-1])))} on {machine['cores']} cores of {machine['processor']}, "
+        f"Measured {' to '.join(dict.fromkeys((dates[0], dates[-1])))} on "
+        f"{machine['cores']} cores of {machine['processor']}, "
         f"{machine['memory']} of memory, {machine['system']}, Python {machine['python']}; {packages}.\n"
     )
 

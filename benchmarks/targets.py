@@ -19,7 +19,8 @@ class Target:
 
 TARGETS = (
     Target(
-        "Calling thread: `generate_response` with persistent memory on, over off; idle, sleeping and tokenising embedder",
+        "Calling thread: `generate_response` with persistent memory on, over off; "
+        "idle, sleeping and tokenising embedder",
         "≤ 100 µs median, ≤ 1 ms at p99, at 1k and at 100k stored turns",
         part="calling_thread",
     ),

@@ -170,7 +170,9 @@ def foreseen(smaller: Row | None, size: int) -> str | None:
         >>> foreseen(Row("slow", "1.0", 10_000, "clustered", add_s=1.0, search_ms=7000.0), 100_000)
         'would take about 220 s at 100,000 turns'
     """
-    if smaller is None or smaller.left_out:
-        return smaller and smaller.left_out
+    if smaller is None:
+        return None
+    if smaller.left_out:
+        return smaller.left_out
     seconds = (smaller.add_s + FEWEST * smaller.search_ms / 1000) * size / smaller.size
     return f"would take about {seconds:,.0f} s at {size:,} turns" if seconds > LIMIT else None

@@ -37,7 +37,7 @@ def python_of(rival: Rival) -> Path:
     """Return the interpreter of a rival's environment, made now if it is missing or holds something else.
 
     Raises:
-        NotInstalledError: pip failed; says with what.
+        NotInstalledError: it could not be made; pip's words are printed.
     """
     if not rival.requirements:
         return Path(sys.executable)
@@ -47,8 +47,12 @@ def python_of(rival: Rival) -> Path:
     if not note.is_file() or note.read_text() != wanted:
         print(f"Installing {' '.join(rival.requirements)} ...", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
-        _run([sys.executable, "-m", "venv", str(folder)])
-        _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *rival.requirements])
+        try:
+            _run([sys.executable, "-m", "venv", str(folder)])
+            _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *rival.requirements])
+        except NotInstalledError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         note.write_text(wanted)
     return python
 
@@ -64,5 +68,4 @@ def _run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         print(done.stderr, file=sys.stderr)
-        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
-        raise NotInstalledError(errors[-1].removeprefix("ERROR: ") if errors else "its installation failed")
+        raise NotInstalledError(f"{' '.join(command[1:3])} ended with code {done.returncode}")

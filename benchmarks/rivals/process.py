@@ -37,7 +37,7 @@ class EngineProcess:
 
     def __init__(self, rival: Rival, files: VectorFiles) -> None:
         self._name = rival.name
-        self._errors = tempfile.TemporaryFile("w+")
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed when the process is)
         self._process = subprocess.Popen(
             [str(python_of(rival)), str(SERVE), rival.engine, str(files.rows), str(files.queries)],
             stdin=subprocess.PIPE,
