@@ -40,7 +40,7 @@ NumPy and FAISS keep vectors alone; the others keep a text and metadata too, and
 index, which is what its adding takes, and whose recall can be below 1. Qdrant is the local mode of its Python client,
 made for trying things out; its server is another program. LanceDB reads its file at each search. ffai 0.1.8 compares
 lists of Python numbers one by one. Ours is filled as a memory file is opened, many turns at once. What would take
-longer than {LIMIT:.0f} seconds at a size is left out there.
+longer than {LIMIT} seconds at a size is left out there.
 """
 
 

@@ -38,7 +38,7 @@ def _at(size: int, smaller: dict[str, Row]) -> Iterator[Row]:
         files = write_vectors(Path(folder), size, kept=BUILD)
         truth = Truth(files, TOP_K)
         with EngineProcess(OURS, files) as ours:
-            add_s = ours.add(None)
+            add_s = ours.add()
             contest = Contest(ours, files, size, truth)
             yield contest.own_row(OURS, add_s)
             for rival in RIVALS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,10 +11,10 @@ from benchmarks.rivals.process import EndedError, EngineProcess, OverTimeError
 from benchmarks.rivals.rival import Rival
 from benchmarks.vectors import QUERIES, Truth, VectorFiles
 
-LIMIT = 150.0
-"""Seconds a rival may take at a size for adding and for the first searches."""
-SEARCHING = 20.0
-"""Seconds after which no further round of searches begins."""
+LIMIT = 150
+"""Seconds of processor time that a rival may take at a size, for adding and for the fewest searches."""
+SEARCHING = 20
+"""Seconds of searching after which no further round begins."""
 FEWEST = 3
 """Queries asked at the least."""
 ROUND = 5
@@ -65,11 +64,11 @@ class Contest:
 
     def __init__(self, ours: EngineProcess, files: VectorFiles, size: int, truth: Truth) -> None:
         self._ours, self._files, self._size, self._truth = ours, files, size, truth
-        ours.search(0, 1, None)  # loads what it loads late
+        ours.search(0, 1)  # loads what it loads late
 
     def own_row(self, rival: Rival, add_s: float) -> Row:
         """Measure ours alone."""
-        times, found = self._ours.search(0, QUERIES, None)
+        times, found = self._ours.search(0, QUERIES)
         return Row(
             rival=rival.name,
             version=rival.version,
@@ -92,25 +91,21 @@ class Contest:
         reason = foreseen(smaller, self._size)
         if reason is None:
             try:
-                with EngineProcess(rival, self._files) as process:
+                with EngineProcess(rival, self._files, LIMIT + SEARCHING) as process:
                     return self._measured(rival, process)
             except NotInstalledError as error:
                 reason = f"could not be installed: {error}"
             except OverTimeError:
-                reason = f"took longer than {LIMIT:.0f} s at {self._size:,} turns"
+                reason = f"took longer than {LIMIT} s at {self._size:,} turns"
             except EndedError as error:
                 reason = str(error)
         return Row(rival.name, rival.version, self._size, self._files.kind, left_out=reason)
 
     def _measured(self, rival: Rival, process: EngineProcess) -> Row:
-        deadline = time.monotonic() + LIMIT
-        add_s = process.add(LIMIT)
-        first, _ = process.search(0, 1, deadline - time.monotonic())
+        add_s = process.add()
+        first, _ = process.search(0, 1)
         rounds = Rounds(ROUND if first[0] < 1e6 else 1)
-        rounds.run(
-            lambda start, count: self._ours.search(start, count, None),
-            lambda start, count: process.search(start, count, deadline + SEARCHING - time.monotonic()),
-        )
+        rounds.run(self._ours.search, process.search)
         return Row(
             rival=rival.name,
             version=rival.version,
@@ -138,9 +133,8 @@ class Rounds:
 
     def run(self, ours: Ask, theirs: Ask) -> None:
         """Ask all queries, or fewer where that takes long."""
-        start = time.monotonic()
         for first in range(0, QUERIES, self.length):
-            if len(self.found) >= FEWEST and time.monotonic() - start > SEARCHING:
+            if len(self.found) >= FEWEST and sum(self.theirs) > SEARCHING * 1e6:
                 break
             times, _ = ours(first, self.length)
             self.ours += times

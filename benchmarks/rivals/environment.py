@@ -49,7 +49,18 @@ def python_of(rival: Rival) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         try:
             _run([sys.executable, "-m", "venv", str(folder)])
-            _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *rival.requirements])
+            _run(
+                [
+                    str(python),
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--no-compile",
+                    "--disable-pip-version-check",
+                    *rival.requirements,
+                ]
+            )
         except NotInstalledError:
             shutil.rmtree(folder, ignore_errors=True)
             raise

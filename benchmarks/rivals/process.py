@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import tempfile
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,7 +19,7 @@ SERVE = Path(__file__).parent / "engines/serve.py"
 
 
 class OverTimeError(Exception):
-    """A process took longer than it may, and was ended."""
+    """A process worked for longer than it may, and was ended."""
 
 
 class EndedError(Exception):
@@ -33,13 +32,14 @@ class EngineProcess:
     Args:
         rival: which one.
         files: what it adds and is asked.
+        limit: seconds of processor time after which it is ended; ``None`` for never.
     """
 
-    def __init__(self, rival: Rival, files: VectorFiles) -> None:
+    def __init__(self, rival: Rival, files: VectorFiles, limit: int | None = None) -> None:
         self._name = rival.name
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed when the process is)
         self._process = subprocess.Popen(
-            [str(python_of(rival)), str(SERVE), rival.engine, str(files.rows), str(files.queries)],
+            [str(python_of(rival)), str(SERVE), rival.engine, str(files.rows), str(files.queries), str(limit or 0)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -47,38 +47,40 @@ class EngineProcess:
             env=variables_of(rival),
         )
 
-    def add(self, limit: float | None) -> float:
+    def add(self) -> float:
         """Add all rows; return the seconds it took."""
-        seconds: float = self._ask("add", limit)["seconds"]
+        seconds: float = self._ask("add")["seconds"]
         return seconds
 
-    def search(self, first: int, count: int, limit: float | None) -> tuple[list[float], list[list[int]]]:
+    def search(self, first: int, count: int) -> tuple[list[float], list[list[int]]]:
         """Ask some queries; return for each the microseconds and the rows found."""
-        answer = self._ask(f"search {first} {count}", limit)
+        answer = self._ask(f"search {first} {count}")
         return answer["microseconds"], answer["rows"]
 
-    def _ask(self, request: str, limit: float | None) -> Mapping[str, Any]:
+    def _ask(self, request: str) -> Mapping[str, Any]:
         """Send a line, await the answer.
 
         Raises:
-            OverTimeError: no answer came within ``limit`` seconds.
+            OverTimeError: its limit was reached.
             EndedError: the process ended by itself.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        with _killed_after(limit, self._process) as late:
-            try:
-                self._process.stdin.write(request + "\n")
-                self._process.stdin.flush()
-                line = self._process.stdout.readline()
-            except BrokenPipeError:
-                line = ""
+        try:
+            self._process.stdin.write(request + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
         if line:
             answer: Mapping[str, Any] = json.loads(line)
             return answer
-        if late.is_set():
-            raise OverTimeError
         code = self._process.wait()
+        if code in (
+            -signal.SIGXCPU,
+            -signal.SIGKILL,
+        ):  # some engines ignore the first; memory that runs out is the second
+            raise OverTimeError
         self._errors.seek(0)
         print(f"{self._name} ended:\n{self._errors.read()[-2000:]}", flush=True)
         raise EndedError(f"its process ended with code {code}")
@@ -95,22 +97,3 @@ class EngineProcess:
             if stream is not None:
                 stream.close()
         self._errors.close()
-
-
-@contextmanager
-def _killed_after(limit: float | None, process: subprocess.Popen[str]) -> Iterator[threading.Event]:
-    late = threading.Event()
-    if limit is None:
-        yield late
-        return
-
-    def end() -> None:
-        late.set()
-        process.kill()
-
-    timer = threading.Timer(max(0.0, limit), end)
-    timer.start()
-    try:
-        yield late
-    finally:
-        timer.cancel()

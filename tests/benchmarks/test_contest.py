@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.rivals.contest import Contest, Rounds, Row, foreseen, ratio
-from benchmarks.rivals.process import EndedError, EngineProcess
+from benchmarks.rivals.process import EndedError, EngineProcess, OverTimeError
 from benchmarks.rivals.rival import NUMPY, OURS, RIVALS, Rival
 from benchmarks.vectors import QUERIES, Truth, VectorFiles
 
@@ -46,6 +46,24 @@ def test_engines_are_asked_in_turn_and_all_queries():
     assert len(rounds.found) == len(rounds.ours) == len(rounds.theirs) == QUERIES
 
 
+def test_no_further_round_begins_once_the_other_has_taken_long_enough():
+    def slow(first, count):
+        return [15e6] * count, [[0]] * count
+
+    rounds = Rounds(length=1)
+    rounds.run(slow, slow)
+    assert len(rounds.found) == 3
+
+
+def test_a_rival_that_works_for_too_long_is_ended(files, tmp_path):
+    np.save(tmp_path / "rows.npy", np.ones((60_000, 384), dtype=np.float32))
+    np.save(tmp_path / "queries.npy", np.ones((20_000, 384), dtype=np.float32))
+    with EngineProcess(NUMPY, files, limit=2) as process:
+        process.add()
+        with pytest.raises(OverTimeError):
+            process.search(0, 20_000)
+
+
 def test_a_rival_is_left_out_where_it_would_take_too_long():
     slow = Row("slow", "1.0", 10_000, "made", add_s=1.0, search_ms=7000.0)
     assert foreseen(slow, 100_000) == "would take about 220 s at 100,000 turns"
@@ -60,7 +78,7 @@ def test_what_is_left_out_at_a_size_is_left_out_beyond_for_the_same_reason():
 def test_a_contest_measures_both_and_finds_what_is_right(files):
     with EngineProcess(OURS, files) as ours:
         contest = Contest(ours, files, 200, Truth(files, 10))
-        add_s = ours.add(None)
+        add_s = ours.add()
         own, numpy = contest.own_row(OURS, add_s), contest.against(NUMPY, smaller=None)
     assert (own.recall, numpy.recall) == (1.0, 1.0)
     assert own.search_ms > 0
@@ -70,7 +88,7 @@ def test_a_contest_measures_both_and_finds_what_is_right(files):
 
 def test_a_rival_that_cannot_be_installed_is_reported_as_such(files):
     with EngineProcess(OURS, files) as ours:
-        ours.add(None)
+        ours.add()
         row = Contest(ours, files, 200, Truth(files, 10)).against(Rival("none", "none", ("not a package!",)), None)
     assert row.left_out is not None
     assert row.left_out.startswith("could not be installed")
@@ -78,7 +96,7 @@ def test_a_rival_that_cannot_be_installed_is_reported_as_such(files):
 
 def test_an_engine_that_ends_by_itself_is_an_error(files):
     with EngineProcess(Rival("unknown", "no_such_engine"), files) as process, pytest.raises(EndedError, match="code 1"):
-        process.add(None)
+        process.add()
 
 
 def test_every_rival_is_pinned():
