@@ -28,6 +28,8 @@ ONE_THREAD = dict.fromkeys(
 )
 QUIET = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "RUST_LOG": "error", "PYTHONUNBUFFERED": "1"}
 
+_QUIETLY = ("--quiet", "--no-compile", "--disable-pip-version-check")
+
 
 class NotInstalledError(Exception):
     """A rival's environment could not be made."""
@@ -48,19 +50,8 @@ def python_of(rival: Rival) -> Path:
         print(f"Installing {' '.join(rival.requirements)} ...", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         try:
-            _run([sys.executable, "-m", "venv", str(folder)])
-            _run(
-                [
-                    str(python),
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--no-compile",
-                    "--disable-pip-version-check",
-                    *rival.requirements,
-                ]
-            )
+            _run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
+            _run([sys.executable, "-m", "pip", "--python", str(python), "install", *_QUIETLY, *rival.requirements])
         except NotInstalledError:
             shutil.rmtree(folder, ignore_errors=True)
             raise

@@ -76,10 +76,7 @@ class EngineProcess:
             answer: Mapping[str, Any] = json.loads(line)
             return answer
         code = self._process.wait()
-        if code in (
-            -signal.SIGXCPU,
-            -signal.SIGKILL,
-        ):  # some engines ignore the first; memory that runs out is the second
+        if code == -signal.SIGXCPU:
             raise OverTimeError
         self._errors.seek(0)
         print(f"{self._name} ended:\n{self._errors.read()[-2000:]}", flush=True)

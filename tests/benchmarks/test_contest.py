@@ -56,9 +56,9 @@ def test_no_further_round_begins_once_the_other_has_taken_long_enough():
 
 
 def test_a_rival_that_works_for_too_long_is_ended(files, tmp_path):
-    np.save(tmp_path / "rows.npy", np.ones((60_000, 384), dtype=np.float32))
+    np.save(tmp_path / "rows.npy", np.ones((20_000, 384), dtype=np.float32))
     np.save(tmp_path / "queries.npy", np.ones((20_000, 384), dtype=np.float32))
-    with EngineProcess(NUMPY, files, limit=2) as process:
+    with EngineProcess(NUMPY, files, limit=1) as process:
         process.add()
         with pytest.raises(OverTimeError):
             process.search(0, 20_000)
