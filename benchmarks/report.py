@@ -82,7 +82,7 @@ def _machine(results: Results) -> str:
 
 
 def _figures(results: Results) -> str:
-    lines = ["## Figures to reach", "", "| What | Measured | At most |", "|---|---|---|"]
+    lines = ["## Figures to reach", "", "| What | Measured | Target |", "|---|---|---|"]
     for target in TARGETS:
         lines += [f"| **{target.what}** | | {target.bound} |", *_measured(target, results)]
     return "\n".join(lines) + "\n"
@@ -95,7 +95,7 @@ def _measured(target: Target, results: Results) -> Iterator[str]:
     for figure in figures:
         mark = " (missed)" if figure["value"] > figure["target"] else ""
         unit = "×" if figure["unit"] == "x" else figure["unit"]
-        yield f"| {figure['what']} | {number(figure['value'])} {unit}{mark} | {figure['target']:g} {unit} |"
+        yield f"| {figure['what']} | {number(figure['value'])} {unit}{mark} | ≤ {figure["target"]:g} {unit} |"
 
 
 def _ratios(rows: list[dict[str, Any]], names: list[str], sizes: list[int]) -> str:

@@ -47,7 +47,7 @@ def test_the_results_are_json_with_a_date_a_part():
 
 def test_a_missed_target_is_marked():
     figures = [{"what": "import ffai", "value": 0.5, "unit": "s", "target": 0.25}]
-    assert "| import ffai | 0.500 s (missed) | 0.25 s |" in page(results(importing=figures))
+    assert "| import ffai | 0.500 s (missed) | ≤ 0.25 s |" in page(results(importing=figures))
 
 
 def test_a_rival_has_its_ratio_and_what_is_left_out_its_reason():
