@@ -95,7 +95,7 @@ def _measured(target: Target, results: Results) -> Iterator[str]:
     for figure in figures:
         mark = " (missed)" if figure["value"] > figure["target"] else ""
         unit = "×" if figure["unit"] == "x" else figure["unit"]
-        yield f"| {figure['what']} | {number(figure['value'])} {unit}{mark} | ≤ {figure["target"]:g} {unit} |"
+        yield f"| {figure['what']} | {number(figure['value'])} {unit}{mark} | ≤ {figure['target']:g} {unit} |"
 
 
 def _ratios(rows: list[dict[str, Any]], names: list[str], sizes: list[int]) -> str:
