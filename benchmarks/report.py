@@ -19,7 +19,8 @@ _INTRODUCTION = """\
 # Benchmarks
 
 `make bench` measures each figure beside what it is compared with, in one run, and writes this page. Ratios can be
-compared between machines; times can't. `python -m benchmarks search rivals` measures only the parts that it names.
+compared between machines; times can't. `make bench PARTS="search rivals"` measures only the parts that it names, and
+`BENCH_SIZES=1000,10000 make bench PARTS=rivals` tries fewer sizes and keeps nothing.
 """
 _RIVALS = """\
 ## Beside other stores
@@ -91,7 +92,7 @@ def _figures(results: Results) -> str:
 def _measured(target: Target, results: Results) -> Iterator[str]:
     figures = results["parts"].get(target.part, {}).get("figures", [])
     if not figures:
-        yield f"| shown by {target.elsewhere or f'`python -m benchmarks {target.part}`, not run yet'} | | |"
+        yield f"| shown by {target.elsewhere or f'`make bench PARTS={target.part}`, not run yet'} | | |"
     for figure in figures:
         mark = " (missed)" if figure["value"] > figure["target"] else ""
         unit = "×" if figure["unit"] == "x" else figure["unit"]
@@ -126,7 +127,7 @@ def _details(size: int, rows: list[dict[str, Any]]) -> str:
     lines += ["| | Search | Adding all | Recall | Queries |", "|---|---:|---:|---:|---:|"]
     for row in rows:
         if not row["left_out"]:
-            name = f"{row['rival']} {row['version']}".strip()
+            name = row["rival"] if row["version"] in row["rival"] else f"{row['rival']} {row['version']}"
             search, add = f"{number(row['search_ms'])} ms", f"{number(row['add_s'])} s"
             lines.append(f"| {name} | {search} | {add} | {row['recall']:.3f} | {row['queries']} |")
     return "\n".join(lines) + "\n"

@@ -43,7 +43,8 @@ class Row:
         return False
 
     def __str__(self) -> str:
-        start = f"{self.rival + ' ' + self.version:<32} {self.size:>9,}  "
+        name = self.rival if self.version in self.rival else f"{self.rival} {self.version}"
+        start = f"{name:<32} {self.size:>9,}  "
         if self.left_out:
             return f"{start}left out: {self.left_out}"
         return (
