@@ -97,7 +97,7 @@ class Contest:
             except NotInstalledError as error:
                 reason = f"could not be installed: {error}"
             except OverTimeError:
-                reason = f"took longer than {LIMIT} s at {self._size:,} turns"
+                reason = f"took longer than {LIMIT} s"
             except EndedError as error:
                 reason = str(error)
         return Row(rival.name, rival.version, self._size, self._files.kind, left_out=reason)
@@ -163,11 +163,11 @@ def foreseen(smaller: Row | None, size: int) -> str | None:
 
     Examples:
         >>> foreseen(Row("slow", "1.0", 10_000, "clustered", add_s=1.0, search_ms=7000.0), 100_000)
-        'would take about 220 s at 100,000 turns'
+        'would take about 220 s'
     """
     if smaller is None:
         return None
     if smaller.left_out:
-        return smaller.left_out
+        return f"was left out at {smaller.size:,} turns"
     seconds = (smaller.add_s + FEWEST * smaller.search_ms / 1000) * size / smaller.size
-    return f"would take about {seconds:,.0f} s at {size:,} turns" if seconds > LIMIT else None
+    return f"would take about {seconds:,.0f} s" if seconds > LIMIT else None
