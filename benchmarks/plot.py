@@ -24,14 +24,22 @@ def draw(rows: list[dict[str, Any]]) -> str:
         x_title="turns",
         logarithmic=True,
         js=[],  # by default the picture loads a script from elsewhere
-        style=Style(background="white", plot_background="white", font_family="sans-serif", colors=_COLOURS),
+        style=Style(
+            background="white",
+            plot_background="white",
+            font_family="sans-serif",
+            legend_font_size=13,
+            colors=_COLOURS,
+        ),
         width=900,
         height=540,
         legend_at_bottom=True,
         legend_at_bottom_columns=4,
-        no_prefix=True,
+        truncate_legend=-1,
         disable_xml_declaration=True,
     )
+    chart.y_labels = [0.1, 1, 10, 100, 1000, 10_000]
+    chart.uuid = "benchmarks"  # else a random one, in every rule of its style
     chart.x_labels = [f"{size:,}" for size in sizes]
     for name in names:
         width = 5 if name == OURS.name else 2

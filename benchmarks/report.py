@@ -74,11 +74,13 @@ def _rows(results: Results) -> list[dict[str, Any]]:
 def _machine(results: Results) -> str:
     machine, versions = results["machine"], results["versions"]
     dates = sorted({part["date"] for part in results["parts"].values()}) or ["never"]
+    loads = sorted(part["load"] for part in results["parts"].values()) or [0.0]
     packages = ", ".join(f"{name} {number}" for name, number in versions.items())
     return (
         f"Measured {' to '.join(dict.fromkeys((dates[0], dates[-1])))} on "
         f"{machine['cores']} cores of {machine['processor']}, "
-        f"{machine['memory']} of memory, {machine['system']}, Python {machine['python']}; {packages}.\n"
+        f"{machine['memory']} of memory, {machine['system']}, Python {machine['python']}; {packages}. "
+        f"While it ran, {loads[0]:g} to {loads[-1]:g} programs wanted a core, this one among them.\n"
     )
 
 

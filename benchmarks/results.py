@@ -18,7 +18,7 @@ FILE = Path(__file__).parent / "results.json"
 PACKAGES = ("numpy", "numkong", "polars", "fastembed", "onnxruntime")
 
 Results = dict[str, Any]
-"""``machine``, ``versions``, and ``parts``: name to ``date`` and ``figures``."""
+"""``machine``, ``versions``, and ``parts``: name to ``date``, ``figures``, and ``load``: how many programs wanted a core."""
 
 
 def load() -> Results:
@@ -35,7 +35,11 @@ def recorded(results: Results, part: str, lines: Sequence[Line]) -> Results:
     """Put a part's new figures in the place of its old ones. Those of another machine go: they can't be compared."""
     here = machine()
     kept = results["parts"] if results.get("machine") == here else {}
-    fresh = {"date": datetime.now(UTC).date().isoformat(), "figures": [asdict(line) for line in lines]}
+    fresh = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "load": round(os.getloadavg()[1], 1),
+        "figures": [asdict(line) for line in lines],
+    }
     return {"machine": here, "versions": versions(), "parts": {**kept, part: fresh}}
 
 
