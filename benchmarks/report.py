@@ -94,7 +94,8 @@ def _figures(results: Results) -> str:
 def _measured(target: Target, results: Results) -> Iterator[str]:
     figures = results["parts"].get(target.part, {}).get("figures", [])
     if not figures:
-        yield f"| shown by {target.elsewhere or f'`make bench PARTS={target.part}`, not run yet'} | | |"
+        place = f"shown by {target.elsewhere}" if target.elsewhere else f"part `{target.part}`, not measured yet"
+        yield f"| {place} | | |"
     for figure in figures:
         mark = " (missed)" if figure["value"] > figure["target"] else ""
         unit = "×" if figure["unit"] == "x" else figure["unit"]

@@ -18,7 +18,7 @@ FILE = Path(__file__).parent / "results.json"
 PACKAGES = ("numpy", "numkong", "polars", "fastembed", "onnxruntime")
 
 Results = dict[str, Any]
-"""``machine``, ``versions``, and ``parts``: name to ``date``, ``figures``, and ``load``: how many programs wanted a core."""
+"""``machine``, ``versions`` and ``parts``: name to ``date``, ``figures`` and ``load`` (how many programs wanted a core)."""
 
 
 def load() -> Results:
