@@ -20,7 +20,7 @@ _INTRODUCTION = """\
 
 `make bench` measures each figure beside what it is compared with, in one run, and writes this page. Ratios can be
 compared between machines; times can't. `make bench PARTS="search rivals"` measures only the parts that it names, and
-`BENCH_SIZES=1000,10000 make bench PARTS=rivals` tries fewer sizes and keeps nothing.
+`BENCH_SIZES=1000,10000 make bench PARTS=rivals` measures fewer sizes.
 """
 _RIVALS = """\
 ## Beside other stores

@@ -18,7 +18,7 @@ FILE = Path(__file__).parent / "results.json"
 PACKAGES = ("numpy", "numkong", "polars", "fastembed", "onnxruntime")
 
 Results = dict[str, Any]
-"""``machine``, ``versions`` and ``parts``: name to ``date``, ``figures`` and ``load`` (how many programs wanted a core)."""
+"""``machine``, ``versions``, and ``parts``: name to ``date``, ``figures``, ``load`` (programs that wanted a core)."""
 
 
 def load() -> Results:
@@ -32,13 +32,21 @@ def save(results: Results) -> None:
 
 
 def recorded(results: Results, part: str, lines: Sequence[Line]) -> Results:
-    """Put a part's new figures in the place of its old ones. Those of another machine go: they can't be compared."""
+    """Put a part's new figures in the place of its old ones, or of those of the same sizes where figures have a size.
+
+    What was measured on another machine goes: it can't be compared.
+    """
     here = machine()
     kept = results["parts"] if results.get("machine") == here else {}
+    figures = [asdict(line) for line in lines]
+    if figures and all("size" in figure for figure in figures):
+        measured = {figure["size"] for figure in figures}
+        old = [figure for figure in kept.get(part, {}).get("figures", []) if figure["size"] not in measured]
+        figures = sorted(old + figures, key=lambda figure: figure["size"])
     fresh = {
         "date": datetime.now(UTC).date().isoformat(),
         "load": round(os.getloadavg()[1], 1),
-        "figures": [asdict(line) for line in lines],
+        "figures": figures,
     }
     return {"machine": here, "versions": versions(), "parts": {**kept, part: fresh}}
 
