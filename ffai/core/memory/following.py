@@ -59,8 +59,8 @@ class Follower:
 
     def is_behind(self) -> bool:
         """Tell whether somebody may have changed the journal since the last look."""
-        if not self._journal.healthy:
-            return False
+        if not self._journal.healthy or not self._journal_id:
+            return False  # or the store does not hold the journal at all yet
         return self._journal.follow() or self._version_now() != self._version
 
     def catch_up(self, store: TurnVectorStore, model: str) -> Found | None:

@@ -100,6 +100,11 @@ class JournalReader(JournalDatabase):
         """Return the turns without a vector, oldest first."""
         return [NewTurn(*row) for row in self._read(f"SELECT {TURN} FROM arrivals ORDER BY change")]
 
+    def unembedded_states(self) -> list[tuple[NewTurn, bool]]:
+        """Return the turns without a vector, oldest first, and of each whether it failed."""
+        rows = self._read(f"SELECT {TURN}, failed FROM arrivals ORDER BY change")
+        return [(NewTurn(*row[:4]), bool(row[4])) for row in rows]
+
     def given_up(self) -> list[NewTurn]:
         """Return those of them that failed, oldest first."""
         return [NewTurn(*row) for row in self._read(f"SELECT {TURN} FROM arrivals WHERE failed = 1 ORDER BY change")]

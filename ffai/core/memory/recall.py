@@ -1,0 +1,237 @@
+"""What can be asked of a memory: which turns there are, and which of them are close in meaning."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ffai._fork import held_over_forks
+from ffai._text import clean_text
+from ffai.core.arguments import check_search, check_whole
+from ffai.core.embeddings.protocol import Embedder
+from ffai.core.memory import joining
+from ffai.core.memory.collection import Collection
+from ffai.core.memory.distinct import search_distinct
+from ffai.core.memory.filters import Scope, TurnFilter, Where
+from ffai.core.memory.hit import TurnHit
+from ffai.core.memory.listing import Unembedded, page_of, place_at
+from ffai.core.memory.turn_page import TurnPage
+from ffai.core.memory.turn_store import TurnVectorStore
+from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts
+from ffai.core.memory.waiting import seconds
+from ffai.core.redact import Redactor, redactor_of
+from ffai.core.similarity import Vector
+from ffai.errors import ArgumentTypeError, ClosedError, DimensionError
+
+BARRIER = 2.0
+"""Seconds a search waits, at the most, for turns that were accepted before it."""
+
+
+class Recall:
+    """The side of a :class:`~ffai.core.memory.memory.Memory` that looks things up."""
+
+    def __init__(self, embeddings: Embedder, store: TurnVectorStore | None, redact: bool | Redactor) -> None:
+        check_embedder(embeddings)
+        self.redact = redactor_of(redact)
+        """What replaces secrets in texts that come in; ``None`` where nothing does."""
+        self._collection = Collection(embeddings, store if store is not None else TurnVectorStore())
+        # between a turn that comes in and the end, or the move to files
+        self._entering = held_over_forks(threading.Lock())
+        self._closed = False
+
+    @property
+    def embeddings(self) -> Embedder:
+        """What makes the vectors."""
+        return self._collection.embedder
+
+    @property
+    def store(self) -> TurnVectorStore:
+        """The turns. A store that is assigned takes the place of this one; where turns are persisted, it is merged."""
+        return self._collection.store
+
+    @store.setter
+    def store(self, store: TurnVectorStore) -> None:
+        with self._entering:
+            joining.adopt(self._collection, store)
+
+    @property
+    def _open(self) -> Collection:
+        if self._closed or self._collection.closed:
+            raise ClosedError("The memory is closed; turns can't be added to it any more.")
+        return self._collection
+
+    def search(
+        self,
+        query: str,
+        top_k: int = 5,
+        threshold: float | None = None,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+        wait: float | None = BARRIER,
+        distinct: bool = False,
+    ) -> list[TurnHit]:
+        """Find the turns closest in meaning.
+
+        Args:
+            query: what to look for, in words.
+            top_k: how many at the most; none for 0 or less.
+            threshold: keeps cosines of at least this; ``None`` keeps all.
+            where: only turns whose metadata has these values under these keys, compared as JSON; see
+                :meth:`~ffai.core.memory.filters.TurnFilter.of`.
+            scope: only turns of this scope: each field that is given must be the same.
+            wait: seconds to wait, at the most, until turns accepted before this call can be found; ``None`` waits as
+                long as it takes.
+            distinct: whether turns with the same text in the same scope count once; ``hit.repeats`` and
+                ``hit.last_timestamp`` then tell how many they are, and when the last was said.
+
+        Returns:
+            Best first; equal scores in the order they were added.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
+            EmbeddingError: the embedder gave a vector that can't be used.
+            Exception: whatever the embedder raises.
+        """
+        check_search(query, top_k, threshold, wait)
+        TurnFilter.of(where, scope)
+        self._collection.wait_for_accepted(seconds(wait))
+        self._collection.catch_up()
+        if top_k <= 0 or not self.store.count():
+            return []
+        find = partial(_search, distinct, top_k=top_k, threshold=threshold, where=where, scope=scope)
+        while True:
+            embedder = self.embeddings
+            with self._collection.queries:
+                vector = embed_texts(embedder, [self._looked_for(query)])[0]
+            if (hits := self._find(embedder, vector, find)) is not None:
+                return hits
+
+    async def asearch(
+        self,
+        query: str,
+        top_k: int = 5,
+        threshold: float | None = None,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+        wait: float | None = BARRIER,
+        distinct: bool = False,
+    ) -> list[TurnHit]:
+        """Await :meth:`search`."""
+        check_search(query, top_k, threshold, wait)
+        TurnFilter.of(where, scope)
+        await asyncio.to_thread(self._collection.wait_for_accepted, seconds(wait))
+        await asyncio.to_thread(self._collection.catch_up)
+        if top_k <= 0 or not self.store.count():
+            return []
+        find = partial(_search, distinct, top_k=top_k, threshold=threshold, where=where, scope=scope)
+        while True:
+            embedder = self.embeddings
+            with self._collection.queries:
+                vector = (await self._aembed(embedder, [self._looked_for(query)]))[0]
+            if (hits := await asyncio.to_thread(self._find, embedder, vector, find)) is not None:
+                return hits
+
+    def _looked_for(self, query: str) -> str:
+        """Return what is embedded of a query: a secret finds turns by its placeholder, as they have it."""
+        return clean_text(query if self.redact is None else self.redact(clean_text(query)))
+
+    def _find(self, embedder: Embedder, vector: Vector, find: Callable[..., list[TurnHit]]) -> list[TurnHit] | None:
+        """Search with a query's vector; ``None`` where its embedder is no longer the one in use."""
+        if self._collection.is_current(embedder):
+            self._collection.compare_size(vector.size)
+        try:
+            hits = find(self.store, vector)
+        except DimensionError:
+            if self._collection.is_current(embedder):
+                raise
+            return None
+        return hits if self._collection.is_current(embedder) else None
+
+    async def _aembed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
+        vectors: list[Vector] = []
+        for some in calls_for(texts):
+            vectors += await self._aembed_some(embedder, list(some))
+        return vectors
+
+    async def _aembed_some(self, embedder: Embedder, texts: list[str]) -> list[Vector]:
+        if callable(aembed := getattr(embedder, "aembed", None)):
+            return check_vectors(embedder, await aembed(texts), len(texts))
+        return await asyncio.to_thread(embed_texts, embedder, texts)
+
+    def count(self) -> int:
+        """Return how many turns a search can find, those of other processes too."""
+        self._collection.catch_up()
+        return self.store.count()
+
+    # Listing: last, because from here on the class has a list of its own
+
+    async def alist(
+        self,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> TurnPage:
+        """Await :meth:`list`."""
+        return await asyncio.to_thread(self.list, where=where, scope=scope, limit=limit, cursor=cursor)
+
+    def list(
+        self,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> TurnPage:
+        """Return the next turns, oldest first, also those that wait to be embedded or were given up.
+
+        Each turn keeps its place, by its time and its id: whatever is added or forgotten between two pages, every
+        turn that stays is given once.
+
+        Args:
+            where: only turns whose metadata has these values under these keys; see :meth:`search`.
+            scope: only turns of this scope.
+            limit: how many at the most.
+            cursor: where the last page ended, ``page.cursor``; ``None`` for the first page.
+
+        Returns:
+            The turns, and the cursor for the next page. No embedder is needed.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
+
+        Examples:
+            >>> from ffai import Memory
+            >>> from ffai.testing import FakeEmbedder
+            >>> memory = Memory(FakeEmbedder())
+            >>> for number in range(3):
+            ...     _ = memory.remember(f"Question {number}", "Answer", timestamp=number)
+            >>> page = memory.list(limit=2)
+            >>> [turn.prompt for turn in page.turns], [turn.prompt for turn in memory.list(cursor=page.cursor).turns]
+            (['Question 0', 'Question 1'], ['Question 2'])
+        """
+        wanted, after = TurnFilter.of(where, scope), place_at(cursor)
+        check_whole("limit", limit, least=1)
+        self._collection.catch_up()
+        with self._collection.changing:  # a turn leaves the waiting ones a moment before it is in the store
+            rows = self._collection.journal.read(lambda journal: journal.unembedded_states())
+            selection = self.store._select(wanted)
+        unembedded = [Unembedded(turn, "failed" if failed else "waiting") for turn, failed in rows]
+        return page_of(selection, unembedded, wanted, limit=limit, after=after, now=time.time())
+
+
+def _search(distinct: bool, store: TurnVectorStore, query: Vector, **asked: Any) -> list[TurnHit]:
+    return search_distinct(store, query, **asked) if distinct else store.search(query, **asked)
+
+
+def check_embedder(embeddings: object) -> None:
+    """Refuse what can't embed."""
+    if not callable(getattr(embeddings, "embed", None)):
+        raise ArgumentTypeError(f"embeddings must have a method embed(texts), {embeddings!r} has none.")
