@@ -99,6 +99,7 @@ def finish_forgetting(collection: Collection) -> float | None:
         return None
     try:
         with collection.saver.kept_still(patience=0.0):
+            collection.saver.remove_cleared(collection.journal.active)
             _erase(collection)
             done = collection.journal.drop(_empty_log)
     except FilesInUseError:
@@ -124,5 +125,6 @@ def clear(collection: Collection) -> None:
         collection.epoch += 1
         if collection.saver:
             collection.saver.remove_files()
+            collection.journal.drop(lambda journal: journal.finish_forgetting())
         collection.store.clear()
     collection.tell()

@@ -223,7 +223,8 @@ class Journal(JournalReader):
         with self._writing() as db:
             for table in ("arrivals", "indexed", "parts", "forgotten"):
                 db.execute(f"DELETE FROM {table}")
-            db.execute("DELETE FROM facts WHERE name IN ('embedding_again', 'forgetting')")
+            db.execute("DELETE FROM facts WHERE name = 'embedding_again'")
+            _note(db, "forgetting", "1")
             change = int(_fact(db, "last_change") or 0) + 1
             for name in ("last_change", "cleared_at", "complete_from"):
                 _note(db, name, change)

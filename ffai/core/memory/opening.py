@@ -100,7 +100,7 @@ def _bring_in(collection: Collection, on_model_change: OnModelChange) -> None:
     collection.keep([pair for turn_id, pair in given.items() if turn_id not in known])
     collection.journal.write(lambda journal: journal.note("model", embedder_name(collection.embedder)))
     collection.follower.begin(found)
-    if found.unembedded:
+    if found.unembedded or collection.journal.read(lambda journal: journal.fact("forgetting")):
         collection.wake()
 
 

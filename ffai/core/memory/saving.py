@@ -136,7 +136,7 @@ class Saver:
     def _merge(self, journal: Journal) -> None:
         """Write what the file and the journal hold together, then drop from the journal what two files hold."""
         remove_unfinished(self._place.file, self._place.backup)
-        self._remove_cleared(journal)
+        self.remove_cleared(journal)
         old, facts = self._read()
         before = facts.change_in(journal.journal_id)
         changes = journal.changes_since(before)
@@ -152,7 +152,7 @@ class Saver:
         except JournalError:
             logger.debug("The journal is pruned after the next save.", exc_info=True)
 
-    def _remove_cleared(self, journal: Journal) -> None:
+    def remove_cleared(self, journal: Journal) -> None:
         """Remove files that a clear was about to remove when its process ended."""
         cleared_at = int(journal.fact("cleared_at") or 0)
         if any(
