@@ -54,11 +54,15 @@ def _keep(path: Path, backup: Path) -> None:
     link = _beside(backup)
     link.unlink(missing_ok=True)
     try:
-        os.link(path, link)
-    except OSError:
-        link.write_bytes(path.read_bytes())
-        _sync(link)
-    os.replace(link, backup)
+        try:
+            os.link(path, link)
+        except OSError:
+            link.write_bytes(path.read_bytes())
+            _sync(link)
+        os.replace(link, backup)
+    finally:
+        with contextlib.suppress(OSError):
+            link.unlink(missing_ok=True)  # where both are names of one file already, replacing leaves both
 
 
 def _sync(path: Path) -> None:

@@ -26,6 +26,7 @@ from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.turnstile import Turnstile
 from ffai.core.memory.worker import Worker
 from ffai.core.similarity import Vector, as_vector
+from ffai.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -230,7 +231,7 @@ class Collection:
         with self.changing:
             found = self.follower.catch_up(self.store, embedder_name(self.embedder))
             if found is not None and self.saver is not None:
-                self.saver.found(len(found.rows.turns), found.facts)
+                self.saver.found(len(found.rows), found.facts)
         if self.follower.lost:
             self._worker.poke()  # it tells the listeners
 
@@ -471,11 +472,17 @@ class Collection:
         self.journal.heal(now=True)
         if self.place is not None:
             self.journal.write(lambda journal: journal.release())
-        if self.saver:
-            self.saver.ask()
-            self.saver.save_if_due(drained=True)
-        self.journal.close()
-        self.tell()
+        try:
+            for chore in self.chores:
+                chore()
+            if self.saver:
+                self.saver.ask()
+                self.saver.save_if_due(drained=True)
+        except StoreError as error:
+            logger.warning("%s It is done at the next start.", error)
+        finally:
+            self.journal.close()
+            self.tell()
 
     def tell(self) -> None:
         """Let those who wait look again."""

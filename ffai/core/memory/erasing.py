@@ -37,6 +37,21 @@ def erase(place: Place, turn_ids: Ids[str]) -> dict[str, int]:
         raise StoreError(f"What was forgotten is in the files until they can be written: {error}.") from error
 
 
+def erase_all(place: Place) -> None:
+    """Remove the files but the journal, with what was moved aside. Nobody else writes them meanwhile.
+
+    Raises:
+        StoreError: one can't be removed; what it holds is still there.
+    """
+    remove_unfinished(place.file, place.backup)
+    try:
+        for path in (place.backup, place.file, *place.set_aside()):  # else a reader would take the backup for the rest
+            for name in (f"{path}-wal", f"{path}-shm", path):
+                Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"What was forgotten is in the files until they can be removed: {error}.") from error
+
+
 def _drop(path: Path, turn_ids: Ids[str]) -> int:
     with suppress(StoreFileNotFoundError):
         return drop_rows(path, turn_ids)

@@ -4,40 +4,54 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection as Ids
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 
 from ffai.core.embeddings.protocol import forget_texts
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.erasing import erase
-from ffai.core.memory.identity import is_content_id
-from ffai.core.memory.journal import Journal
-from ffai.core.memory.saving import FilesInUseError
+from ffai.core.memory.filters import EVERY_TURN, TurnFilter
+from ffai.core.memory.identity import NewTurn, is_content_id
+from ffai.core.memory.reading import read_collection
+from ffai.core.memory.saving import LONGEST_WRITE
 from ffai.core.memory.status import ForgetResult
 from ffai.core.memory.vectorise import texts_and_parts
+from ffai.errors import JournalError, StoreError
 
 PATIENCE = 5.0
 """Seconds that readers of the journal are waited for, until nothing of what was dropped is left in its log."""
 PAUSE = 0.05
-AGAIN = 1.0
-"""Seconds between two tries to finish what was broken off."""
 
 
-def forget(collection: Collection, turn_ids: Ids[str]) -> ForgetResult:
-    """Forget turns by their ids; see :meth:`Memory.forget`."""
-    with collection.saver.kept_still() if collection.saver else nullcontext():
+def forget(
+    collection: Collection,
+    turn_ids: Ids[str] | None,
+    wanted: TurnFilter = EVERY_TURN,
+    *,
+    patience: float = LONGEST_WRITE,
+) -> ForgetResult:
+    """Forget turns; see :meth:`Memory.forget`.
+
+    Args:
+        collection: whose turns they are.
+        turn_ids: only turns with these ids; ``None`` for any.
+        wanted: only turns that fulfil this.
+        patience: seconds to wait for another process that writes the files.
+    """
+    asked = turn_ids or ()
+    with collection.saver.kept_still(patience) if collection.saver else nullcontext():
         with collection.changing:
             collection.catch_up()
-            ids = _known(collection, turn_ids)
+            ids = _chosen(collection, turn_ids, wanted)
             texts = [text for turn, _ in collection.store._turns_of(ids) for text in texts_and_parts(turn.text)]
             removed = _drop(collection, ids)
         removed["cache"] = forget_texts(collection.embedder, texts)
-        removed |= _erase(collection, turn_ids)
-        remains = _remains(collection)  # before others may forget: what they have not erased is not finished here
+        with _finished_later(collection):
+            removed |= _erase(collection, asked)
+            remains = _wait_for_empty_log(collection)
     collection.tell()
-    told = collection.listeners.tell({*turn_ids, *ids})  # also of unknown ones: an earlier try may have failed here
-    if left := told.get("export_files_left", 0):
-        remains["exports"] = f"{left} exported files can't be read or written just now; forget the turns again later"
-    return ForgetResult(tuple(sorted(ids)), removed | told, remains)
+    told = collection.listeners.tell({*asked, *ids})  # also of unknown ones: an earlier try may have failed here
+    return ForgetResult(tuple(sorted(ids)), removed | told, _remains(told) | remains)
 
 
 def _drop(collection: Collection, ids: set[str]) -> dict[str, int]:
@@ -48,9 +62,31 @@ def _drop(collection: Collection, ids: set[str]) -> dict[str, int]:
     return {"memory": collection.store._drop(ids), "waiting": waiting, "journal": journaled}
 
 
+def _chosen(collection: Collection, turn_ids: Ids[str] | None, wanted: TurnFilter) -> set[str]:
+    """Return the ids of the turns that are meant."""
+    if turn_ids is not None and not wanted.conditions:
+        return _known(collection, turn_ids)
+    waiting = collection.journal.drop(lambda journal: journal.unembedded())
+    others = [*waiting, *_unseen(collection)]
+    chosen = {*collection.store._chosen(wanted), *(turn.turn_id for turn in others if wanted.allows(turn))}
+    return chosen if turn_ids is None else chosen & _known(collection, turn_ids)
+
+
+def _unseen(collection: Collection) -> list[NewTurn]:
+    """Return the turns that this process can't search, because another one embeds them with another model."""
+    if collection.place is None or collection.follower is None or collection.follower.model is None:
+        return []
+    found = read_collection(collection.place, collection.journal, collection.notes)
+    return [*found.rows.turns(), *(turn.new for turn in found.changes.indexed)]
+
+
 def _known(collection: Collection, turn_ids: Ids[str]) -> set[str]:
-    """Return those turns that are here, and those of the same content as one of them."""
-    wanted, here = set(turn_ids), {*collection.store._ids(), *collection.journal.read(lambda journal: journal.ids())}
+    """Return those turns that are here, and those of the same content as one of them.
+
+    Raises:
+        JournalError: the file that turns wait in can't be written just now, so that it can't be said which are here.
+    """
+    wanted, here = set(turn_ids), {*collection.store._ids(), *collection.journal.drop(lambda journal: journal.ids())}
     return {
         turn_id
         for turn_id in here
@@ -68,43 +104,27 @@ def _erase(collection: Collection, turn_ids: Ids[str] = ()) -> dict[str, int]:
     return removed
 
 
-def _remains(collection: Collection) -> dict[str, str]:
-    """Empty the journal's log; tell where forgotten text can still be read, and why."""
-    if collection.place is None:
-        return {}
+def _remains(told: Mapping[str, int]) -> dict[str, str]:
+    """Tell where forgotten text can still be read, and why."""
+    remains = {}
+    if (left := told.get("export_files_left", 0)) > 0:
+        remains["exports"] = f"{left} exported files can't be read or written just now; forget the turns again later"
+    return remains
+
+
+def _wait_for_empty_log(collection: Collection) -> dict[str, str]:
+    """Empty the journal's log; tell why forgotten text can still be read in it, if it can."""
     give_up_at = time.monotonic() + PATIENCE
-    while not collection.journal.drop(_empty_log):
+    while collection.place is not None:
+        try:
+            if collection.journal.drop(lambda journal: journal.finish_forgetting()):
+                break
+        except JournalError:
+            return {"journal": "it can't be written just now; its log is emptied as soon as that works"}
         if time.monotonic() > give_up_at:
-            collection.wake()
             return {"journal": "another process is reading it; its log is emptied as soon as that has ended"}
         time.sleep(PAUSE)
     return {}
-
-
-def _empty_log(journal: Journal) -> bool:
-    done = journal.checkpoint(truncate=True)
-    if done:
-        journal.finish_forgetting()
-        journal.checkpoint(truncate=True)
-    return done
-
-
-def finish_forgetting(collection: Collection) -> float | None:
-    """Go on with what was broken off: by the end of a process, a full disk, or a reader of the journal.
-
-    Returns:
-        In how many seconds to try again; ``None`` if nothing is left to do.
-    """
-    if collection.saver is None or not collection.journal.read(lambda journal: journal.fact("forgetting")):
-        return None
-    try:
-        with collection.saver.kept_still(patience=0.0):
-            collection.saver.remove_cleared(collection.journal.active)
-            _erase(collection)
-            done = collection.journal.drop(_empty_log)
-    except FilesInUseError:
-        return AGAIN
-    return None if done else AGAIN
 
 
 def tell_what_others_forgot(collection: Collection) -> float | None:
@@ -118,13 +138,27 @@ def clear(collection: Collection) -> None:
     """Drop all turns, from memory and from the files; those that are just being embedded too.
 
     Raises:
-        StoreError: the files can't be written just now.
+        StoreError: the files can't be written just now. What is not forgotten yet is said.
     """
-    with collection.saver.kept_still() if collection.saver else nullcontext(), collection.changing:
-        collection.did([collection.journal.drop(lambda journal: journal.clear())])
-        collection.epoch += 1
-        if collection.saver:
-            collection.saver.remove_files()
-            collection.journal.drop(lambda journal: journal.finish_forgetting())
-        collection.store.clear()
+    saver = collection.saver
+    with saver.kept_still() if saver else nullcontext():
+        with collection.changing:
+            collection.did([collection.journal.drop(lambda journal: journal.clear())])
+            collection.epoch += 1
+            collection.store.clear()
+        with _finished_later(collection):
+            if saver is not None:
+                saver.remove_files(collection.journal.active)
+            if remains := _wait_for_empty_log(collection):
+                raise StoreError(f"What was forgotten is in the journal's log: {remains['journal']}.")
     collection.tell()
+
+
+@contextmanager
+def _finished_later(collection: Collection) -> Iterator[None]:
+    """Let the worker go on with what can't be finished now."""
+    try:
+        yield
+    finally:
+        if collection.saver is not None:
+            collection.wake()

@@ -114,11 +114,16 @@ class Journal(JournalReader):
             row = (turn.turn_id, turn.text, turn.turn, turn.metadata, time.time(), self.owner)
             return db.execute(_ARRIVE, row).lastrowid or 0
 
-    def index_again(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], model: str) -> list[int]:
-        """Give all turns vectors of another model, which is the collection's from now on."""
+    def index_again(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], model: str) -> list[int | None]:
+        """Give all turns vectors of another model, which is the collection's from now on.
+
+        Returns:
+            For each turn the number of its change; ``None`` where another process has forgotten it meanwhile.
+        """
         with self._writing() as db:
             _note(db, "model", model)
-            return [self._index(db, turn, vectors) for turn, vectors in turns]
+            gone = _forgotten(db)
+            return [None if turn.turn_id in gone else self._index(db, turn, vectors) for turn, vectors in turns]
 
     @staticmethod
     def _index(db: sqlite3.Connection, turn: NewTurn, vectors: Sequence[Vector]) -> int:
@@ -164,6 +169,8 @@ class Journal(JournalReader):
     def embed_again(self, turns: Sequence[NewTurn], model: str) -> None:
         """Let turns wait for a vector of another model, whether they are here or not; it is the collection's now."""
         with self._writing() as db:
+            gone = _forgotten(db)  # by another process, since the turns were read
+            turns = [turn for turn in turns if turn.turn_id not in gone]
             for turn in turns:
                 db.execute("DELETE FROM indexed WHERE turn_id = ?", (turn.turn_id,))
             now, owner = time.time(), self.owner
@@ -176,7 +183,8 @@ class Journal(JournalReader):
         """Drop what happened up to a change: files hold it. Vectors of parts stay."""
         with self._writing() as db:
             dropped = db.execute("DELETE FROM indexed WHERE change <= ?", (saved_to,)).rowcount
-            dropped += db.execute("DELETE FROM forgotten WHERE change <= ?", (saved_to,)).rowcount
+            if _fact(db, "forgetting") is None:  # else a file may hold one of these still
+                dropped += db.execute("DELETE FROM forgotten WHERE change <= ?", (saved_to,)).rowcount
             if dropped:
                 _note(db, "complete_from", saved_to)
             db.execute("DELETE FROM facts WHERE name = 'embedding_again'")
@@ -209,13 +217,21 @@ class Journal(JournalReader):
             _note(db, "forgetting", "1")
         return waiting, indexed
 
-    def finish_forgetting(self) -> None:
-        """Note that no file holds a forgotten turn any more."""
+    def finish_forgetting(self) -> bool:
+        """Empty the log, and note that nothing forgotten is left: the files hold none of it any more.
+
+        Returns:
+            Whether that was possible: nobody was reading the log.
+        """
+        if not self.checkpoint(truncate=True):
+            return False
         with self._writing() as db:
             db.execute("DELETE FROM facts WHERE name = 'forgetting'")
+        self.checkpoint(truncate=True)
+        return True
 
     def clear(self) -> int:
-        """Drop everything but the journal's id, its numbers and the model's name.
+        """Drop everything but the journal's id, its numbers and the model's name. The files are not valid any more.
 
         Returns:
             The number of this change.
@@ -224,12 +240,17 @@ class Journal(JournalReader):
             for table in ("arrivals", "indexed", "parts", "forgotten"):
                 db.execute(f"DELETE FROM {table}")
             db.execute("DELETE FROM facts WHERE name = 'embedding_again'")
-            _note(db, "forgetting", "1")
+            for name in ("clearing", "forgetting"):
+                _note(db, name, "1")
             change = int(_fact(db, "last_change") or 0) + 1
             for name in ("last_change", "cleared_at", "complete_from"):
                 _note(db, name, change)
-        self.checkpoint(truncate=True)
         return change
+
+    def finish_clearing(self) -> None:
+        """Note that the files of before are gone."""
+        with self._writing() as db:
+            db.execute("DELETE FROM facts WHERE name = 'clearing'")
 
     def take_over(self, contents: Contents) -> None:
         """Keep what another journal holds, as :meth:`contents` gives it."""
@@ -287,6 +308,10 @@ def _take_away(db: sqlite3.Connection, arrival: Arrival) -> bool:
 
 def _key(arrival: Arrival) -> tuple[int, str]:
     return arrival.change, arrival.new.turn_id
+
+
+def _forgotten(db: sqlite3.Connection) -> set[str]:
+    return {row[0] for row in db.execute("SELECT turn_id FROM forgotten")}
 
 
 def _fact(db: sqlite3.Connection, name: str) -> str | None:

@@ -45,7 +45,7 @@ class Found:
         """Return the rows of the file that nothing has replaced since, without those that have one of the ids."""
         newer = {turn.new.turn_id for turn in self.changes.indexed}
         replaced = {*newer, *self.unembedded, *self.changes.forgotten, *besides}
-        each = {turn.turn_id: row for row, turn in enumerate(self.rows.turns) if turn.turn_id not in replaced}
+        each = {turn_id: row for row, turn_id in enumerate(self.rows.ids) if turn_id not in replaced}
         return self.rows.only(list(each.values()))
 
     def fill(self, store: TurnVectorStore) -> None:
@@ -63,7 +63,8 @@ def read_collection(place: Place, journal: SteadyJournal, notes: list[str]) -> F
         notes: gets what was found damaged, and where its turns come from.
     """
     for _ in range(TRIES):
-        rows, facts = _newest_readable(place, notes)
+        was_cleared = journal.read(lambda journal: journal.fact("clearing"))  # and the files are still there
+        rows, facts = (Rows.none(), FileFacts()) if was_cleared else _newest_readable(place, notes)
         changes, unembedded, parts, since = journal.read(
             lambda journal, facts=facts: (  # type: ignore[misc]
                 journal.changes_since(facts.change_in(journal.journal_id)),
@@ -93,7 +94,7 @@ def _newest_readable(place: Place, notes: list[str]) -> tuple[Rows, FileFacts]:
             _say(f"{path.name!r} can't be opened: {error}", notes)
             continue
         if path == place.backup:
-            note = f"{place.file.name!r} is gone or damaged; {len(rows.turns)} turns come from {path.name!r}."
+            note = f"{place.file.name!r} is gone or damaged; {len(rows)} turns come from {path.name!r}."
             _say(note, notes, logging.WARNING)
             _restore(place)
         return rows, facts

@@ -14,9 +14,10 @@ import numpy as np
 from ffai._atomic import remove_unfinished, replace_file
 from ffai._fork import has_lost_polars
 from ffai.core.memory.elsewhere import elsewhere
+from ffai.core.memory.erasing import erase, erase_all
 from ffai.core.memory.journal import Journal
 from ffai.core.memory.journal_file import Changes
-from ffai.core.memory.parquet import FileFacts, frame_of, read_facts, read_file, row_ids, write_frame
+from ffai.core.memory.parquet import FileFacts, frame_of, read_file, row_ids, write_frame
 from ffai.core.memory.place import Place
 from ffai.core.memory.steady_journal import SteadyJournal
 from ffai.errors import DamagedFileError, JournalError, StoreError, StoreFileNotFoundError
@@ -31,6 +32,7 @@ SMALL = 1000
 GROWTH = 10
 """A larger one is rewritten when the journal holds an n-th of its rows, so that n turns cost O(n) writing."""
 PAUSE_AFTER_ERROR = 5.0
+PAUSE_WHILE_IN_USE = 1.0
 LONGEST_WRITE = 30.0
 """Seconds that one who has something forgotten, or who flushes, waits for another who writes the file."""
 IN_LINE = 0.05
@@ -52,10 +54,10 @@ class Saver:
         self._place, self._journal = place, journal
         self._facts = FileFacts()
         self._rows = 0
-        self._not_before = 0.0
+        self._not_before, self._in_use = 0.0, False
         self.asked = False
         """Whether somebody waits for the file to hold every indexed turn."""
-        self._is_in_line, self._leave_line_at = False, 0.0
+        self._leave_line_at = 0.0
         self.problem: str | None = None
         """Why the file can't be written just now; the journal keeps the turns."""
 
@@ -66,10 +68,8 @@ class Saver:
 
     @property
     def next_try(self) -> float | None:
-        """In how many seconds a file that could not be written is tried again; ``None`` where nobody waits for it."""
-        if self._is_in_line:
-            return IN_LINE
-        return None if self.problem is None else max(0.0, self._not_before - time.monotonic())
+        """In how many seconds a file that could not be written is tried again; ``None`` if it could."""
+        return max(0.0, self._not_before - time.monotonic()) if self.problem or self._in_use else None
 
     @property
     def rows(self) -> int:
@@ -79,7 +79,7 @@ class Saver:
     def ask(self) -> bool:
         """Ask for the file to be written; tells whether there is something to write."""
         self._leave_line_at = time.monotonic() + LONGEST_WRITE
-        self.asked = self._unsaved() > 0 and not has_lost_polars()
+        self.asked = (self._unsaved() > 0 or self._owes()) and not has_lost_polars()
         return self.asked
 
     def save_if_due(self, *, drained: bool) -> None:
@@ -88,10 +88,12 @@ class Saver:
         Args:
             drained: whether no turn waits to be embedded.
         """
-        self._is_in_line = False
-        if self._is_due(drained) and (self.asked or time.monotonic() >= self._not_before):
-            self.save()
-        if drained and not self._is_in_line:
+        if self.asked or time.monotonic() >= self._not_before:
+            self._in_use = False
+            merge = self._is_due(drained)
+            if merge or self._owes():
+                self.save(merge=merge)
+        if drained and not self._in_use:
             self.asked = False
 
     def _is_due(self, drained: bool) -> bool:
@@ -110,16 +112,26 @@ class Saver:
             lambda journal: journal.count_indexed_since(self._facts.change_in(journal.journal_id))
         )
 
-    def save(self) -> None:
-        """Write the file; a failure is said once and tried again later."""
+    def _owes(self) -> bool:
+        """Tell whether something was forgotten that files may still hold."""
+        return self._journal.healthy and self._journal.read(lambda journal: journal.fact("forgetting")) is not None
+
+    def save(self, *, merge: bool = True) -> None:
+        """Bring the files up to date; a failure is said once and tried again later.
+
+        Args:
+            merge: whether to write the file, besides taking out of it what was forgotten.
+        """
         try:
             with filelock.FileLock(self._place.lock, timeout=0):
                 if has_lost_polars():
-                    self._facts, self._rows = elsewhere(_merge_opened, self._place)
+                    self._facts, self._rows = elsewhere(_update_opened, self._place, merge)
                 else:
-                    self._merge(self._journal.active)
+                    self._update(self._journal.active, merge)
         except filelock.Timeout:  # another process writes it, maybe without what was indexed a moment ago
-            self._is_in_line = self.asked and time.monotonic() < self._leave_line_at
+            self.asked = self.asked and time.monotonic() < self._leave_line_at
+            self._in_use = True
+            self._not_before = time.monotonic() + (IN_LINE if self.asked else PAUSE_WHILE_IN_USE)
             return
         except (OSError, StoreError) as error:
             if self.problem is None:
@@ -127,16 +139,25 @@ class Saver:
             self.problem, self._not_before = str(error), time.monotonic() + PAUSE_AFTER_ERROR
             return
         finally:
-            self.asked = self._is_in_line
+            self.asked = self.asked and self._in_use
         if self.problem is not None:
             logger.warning("The memory file %r can be written again.", str(self._place.file))
         self.problem = None
         self._journal.active.checkpoint()
 
+    def _update(self, journal: Journal, merge: bool) -> None:
+        if journal.fact("clearing"):
+            self.remove_files(journal)
+        if merge:
+            self._merge(journal)
+        if journal.fact("forgetting"):
+            self.lost(erase(self._place, journal.forgotten())["file"])
+            if not journal.finish_forgetting():
+                raise StoreError("What was forgotten is in the journal's log as long as somebody reads it.")
+
     def _merge(self, journal: Journal) -> None:
         """Write what the file and the journal hold together, then drop from the journal what two files hold."""
         remove_unfinished(self._place.file, self._place.backup)
-        self.remove_cleared(journal)
         old, facts = self._read()
         before = facts.change_in(journal.journal_id)
         changes = journal.changes_since(before)
@@ -151,15 +172,6 @@ class Saver:
             journal.settle(saved_to=before)
         except JournalError:
             logger.debug("The journal is pruned after the next save.", exc_info=True)
-
-    def remove_cleared(self, journal: Journal) -> None:
-        """Remove files that a clear was about to remove when its process ended."""
-        cleared_at = int(journal.fact("cleared_at") or 0)
-        if any(
-            facts.journal_id == journal.journal_id and facts.change < cleared_at
-            for facts in (read_facts(path) for path in (self._place.file, self._place.backup))
-        ):
-            self.remove_files()
 
     def _read(self) -> tuple[pl.DataFrame | None, FileFacts]:
         try:
@@ -185,9 +197,11 @@ class Saver:
         try:
             lock.acquire()
         except filelock.Timeout as error:
-            raise FilesInUseError(f"The files in {str(self._place.folder)!r} are being written.") from error
+            told = f"Nothing was forgotten: the files in {str(self._place.folder)!r} are being written."
+            raise FilesInUseError(told) from error
         except OSError as error:
-            raise StoreError(f"The files in {str(self._place.folder)!r} can't be changed: {error}") from error
+            told = f"Nothing was forgotten: the files in {str(self._place.folder)!r} can't be changed: {error}"
+            raise StoreError(told) from error
         try:
             yield
         finally:
@@ -197,28 +211,25 @@ class Saver:
         """Tell that the file has fewer rows now."""
         self._rows -= rows
 
-    def remove_files(self) -> None:
-        """Remove the files; the journal is cleared by its owner.
+    def remove_files(self, journal: Journal) -> None:
+        """Remove the files of a journal that was cleared.
 
         Raises:
             StoreError: they can't be removed.
         """
-        try:
-            for path in (self._place.backup, self._place.file):  # else a reader would take the backup for what is left
-                path.unlink(missing_ok=True)
-        except OSError as error:
-            raise StoreError(f"The memory file is still there, it can't be removed: {error}") from error
+        erase_all(self._place)
         self._facts, self._rows = FileFacts(), 0
+        journal.finish_clearing()
 
 
-def _merge_opened(place: Place) -> tuple[FileFacts, int]:
-    """Open the journal, then write what it and the file hold: what the file now says of itself, and its rows."""
+def _update_opened(place: Place, merge: bool) -> tuple[FileFacts, int]:
+    """Open the journal, then bring the files up to date: what the file now says of itself, and its rows."""
     journal = SteadyJournal(place.journal)
     try:
         if not journal.healthy:
             raise StoreError(str(journal.problem))
         saver = Saver(place, journal)
-        saver._merge(journal.active)
+        saver._update(journal.active, merge)
         return saver._facts, saver._rows
     finally:
         journal.close()

@@ -39,6 +39,9 @@ class SteadyJournal:
         self._path, self._durability = path, durability
         # between a write and the switch from one journal to the other
         self._switching = held_over_forks(threading.RLock())
+        # one at a time tries to write again, always taken before the other: SQLite can take ten seconds to find out
+        # that a disk is broken, and nobody who writes waits for that
+        self._healing = held_over_forks(threading.RLock())
         self._spare: Journal | None = None
         self._file: Journal | None = None
         self.problem: str | None = None
@@ -141,7 +144,7 @@ class SteadyJournal:
         Raises:
             JournalError: the file can't be written just now; nothing is dropped.
         """
-        with self._switching:
+        with self._healing, self._switching:
             try:
                 if not self.heal(now=True):
                     raise JournalError(str(self.problem))
@@ -157,7 +160,7 @@ class SteadyJournal:
         """
         if self._file is None or self._file.is_in_place() or self._path is None:
             return False
-        with self._switching:
+        with self._healing, self._switching:
             logger.warning("The journal %r was moved or removed by somebody else; it is opened anew.", str(self._path))
             left, self._file = self._file, None
             self._fall_back(JournalError(f"The journal {str(self._path)!r} was moved or removed."))
@@ -200,40 +203,52 @@ class SteadyJournal:
         Returns:
             Whether all is in the file.
         """
-        with self._switching:
-            if self._spare is None:
-                return True
+        if self._spare is None or self._path is None:
+            return True
+        with self._healing:
             if not now and time.monotonic() - self._tried_at < HEAL_EVERY:
-                return False
+                return self.healthy
             self._tried_at = time.monotonic()
             try:
-                self._fill()
+                self._file = self._file or self._open(self._path, wait=0.0)
+                with self._switching:
+                    self._switch_back(self._path)
             except (JournalError, DamagedFileError) as error:
                 self.problem = str(error)
-                return False
-            logger.warning("The journal %r can be written again; nothing was lost.", str(self._path))
-            self._spare.close()
-            self._spare, self.problem, self.left_waiting = None, None, 0
-            self.active = self._in_use()
-            return True
+                self._let_go()
+            return self.healthy
 
-    def _fill(self) -> None:
+    def _let_go(self) -> None:
+        """Open the file anew next time: what was opened when nothing could be written can never be written."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _switch_back(self, path: Path) -> None:
+        """Go on with the file, if it takes what the spare holds."""
+        if self._spare is None:
+            return  # another thread was quicker
+        self._fill(path, self._spare)
+        logger.warning("The journal %r can be written again; nothing was lost.", str(path))
+        self._spare.close()
+        self._spare, self.problem, self.left_waiting = None, None, 0
+        self.active = self._in_use()
+
+    def _fill(self, path: Path, spare: Journal) -> None:
         """Give the file what the spare holds."""
-        assert self._path is not None and self._spare is not None  # noqa: S101, PT018 - else there is nothing to heal
-        self._file = self._file or self._open(self._path, wait=0.0)
         try:
             if self._file is not None:
-                self._file.take_over(self._spare.contents())
+                self._file.take_over(spare.contents())
         except DamagedFileError as damage:
-            self._file = self._begin_again(self._path, damage)
+            self._file = self._begin_again(path, damage)
             if self._file is not None:
-                self._file.take_over(self._spare.contents())
+                self._file.take_over(spare.contents())
         if self._file is None:
-            raise JournalError(f"The journal {str(self._path)!r} can't be made again.")
+            raise JournalError(f"The journal {str(path)!r} can't be made again.")
 
     def close(self) -> None:
         """Close the files. What could not be written is said, with how many turns it is."""
-        with self._switching:
+        with self._healing, self._switching:
             if not self.heal(now=True):
                 self._lost = self.not_durable
                 logger.error("%d turns are lost: %s", self._lost, self.problem)

@@ -55,7 +55,7 @@ def broken_off(copy: Path, memory: Memory, folder: Path) -> None:
     memory.close()
     shutil.copyfile(folder / "ffai_turns.sqlite3", copy / "ffai_turns.sqlite3")
     with closing(sqlite3.connect(copy / "ffai_turns.sqlite3")) as journal, journal:
-        journal.execute("INSERT OR REPLACE INTO facts VALUES ('forgetting', '1')")
+        journal.execute("INSERT OR REPLACE INTO facts VALUES ('forgetting', '1'), ('clearing', '1')")
 
 
 def test_what_was_cleared_stays_so_though_the_process_ended_before_the_files_were_removed(
