@@ -316,6 +316,8 @@ class SharedMachine(MemoryMachine):
     @rule(size=sizes)
     def reindex(self, size: int) -> None:
         before = self.embedder
+        self.settle()
+        self.other.do("count")  # what it has not seen by then has no vector for it any more
         super().reindex(size)
         if self.embedder.model != before.model and self.turns:
             assert self.embedder.model in self.other.do("status").problem

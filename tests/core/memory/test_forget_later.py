@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 from contextlib import closing
@@ -45,23 +46,32 @@ def test_it_waits_quietly_for_one_who_writes_the_file(opened: Opener, tmp_path: 
     assert logged() == []
 
 
+def broken_off(copy: Path, memory: Memory, folder: Path) -> None:
+    """Clear a memory, and leave in a new folder what a process leaves that is killed before it removes the files."""
+    copy.mkdir()
+    for path in (folder / "ffai_turns.parquet", folder / "ffai_turns.bak"):
+        shutil.copyfile(path, copy / path.name)
+    memory.clear()
+    memory.close()
+    shutil.copyfile(folder / "ffai_turns.sqlite3", copy / "ffai_turns.sqlite3")
+    with closing(sqlite3.connect(copy / "ffai_turns.sqlite3")) as journal, journal:
+        journal.execute("INSERT OR REPLACE INTO facts VALUES ('forgetting', '1'), ('clearing', '1')")
+
+
 def test_what_was_cleared_stays_so_though_the_process_ended_before_the_files_were_removed(
     opened: Opener, tmp_path: Path
 ) -> None:
-    memory = opened(tmp_path)
+    memory = opened(tmp_path / "killed")
     for prompt in ("Where is the key?", "Where is the cat?"):
         memory.remember(prompt, "On the mat.")
         memory.flush()
-    files = [tmp_path / "ffai_turns.parquet", tmp_path / "ffai_turns.bak"]
-    before = [path.read_bytes() for path in files]
-    memory.clear()
-    memory.close()
-    for path, content in zip(files, before, strict=True):
-        path.write_bytes(content)
+    broken_off(tmp_path / "left", memory, tmp_path / "killed")
 
-    again = opened(tmp_path)
+    again = opened(tmp_path / "left")
     assert again.count() == 0
+    pause = threading.Event()
+    assert any(not [*(tmp_path / "left").glob("*.parquet")] or pause.wait(0.05) for _ in range(400))
+    assert not [*(tmp_path / "left").glob("*.bak")]
     again.remember("Where is the dog?", "In the house.")
     again.close()
-    assert not any(b"mat" in path.read_bytes() for path in files if path.exists())
-    assert opened(tmp_path).count() == 1
+    assert opened(tmp_path / "left").count() == 1
