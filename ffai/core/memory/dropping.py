@@ -8,7 +8,7 @@ from pathlib import Path
 from ffai._atomic import replace_file
 from ffai.core.memory.elsewhere import with_polars
 from ffai.core.memory.parquet import read_file, write_frame
-from ffai.core.memory.row_notes import row_ids
+from ffai.core.memory.row_ids import row_ids
 
 
 def drop_rows(path: Path, turn_ids: Iterable[str]) -> int:
@@ -19,7 +19,7 @@ def drop_rows(path: Path, turn_ids: Iterable[str]) -> int:
 
     Args:
         path: the memory file.
-        turn_ids: as :func:`~ffai.core.memory.row_notes.row_ids` gives them; those that are not in it do no harm.
+        turn_ids: as :func:`~ffai.core.memory.row_ids.row_ids` gives them; those that are not in it do no harm.
 
     Returns:
         How many rows were dropped; for 0 nothing is written.

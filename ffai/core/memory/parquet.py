@@ -20,7 +20,7 @@ from ffai.core.memory.checksum import NO_SUM, is_as_written, write_sum
 from ffai.core.memory.columns import COLUMNS, SCHEMA_VERSION, check_columns, vectors_of
 from ffai.core.memory.elsewhere import with_polars
 from ffai.core.memory.identity import NewTurn
-from ffai.core.memory.row_notes import RowNotes, noted_ids, row_ids, row_notes, with_content_ids
+from ffai.core.memory.row_ids import noted_ids, with_content_ids
 from ffai.core.memory.rows import Rows
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.similarity import Vector
@@ -28,23 +28,6 @@ from ffai.errors import DamagedFileError, StoreError, StoreFileNotFoundError
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = [
-    "COLUMNS",
-    "SCHEMA_VERSION",
-    "FileFacts",
-    "RowNotes",
-    "frame_of",
-    "load_store",
-    "persist_store",
-    "read_facts",
-    "read_file",
-    "read_rows",
-    "row_ids",
-    "row_notes",
-    "vectors_of",
-    "write_frame",
-]
 
 ROWS_A_GROUP = 8192
 """Rows that are compressed together: several of these are read and written side by side."""

@@ -17,8 +17,9 @@ from ffai.core.memory.elsewhere import elsewhere
 from ffai.core.memory.erasing import erase, erase_all
 from ffai.core.memory.journal import Journal
 from ffai.core.memory.journal_file import Changes
-from ffai.core.memory.parquet import FileFacts, frame_of, read_file, row_ids, write_frame
+from ffai.core.memory.parquet import FileFacts, frame_of, read_file, write_frame
 from ffai.core.memory.place import Place
+from ffai.core.memory.row_ids import row_ids
 from ffai.core.memory.steady_journal import SteadyJournal
 from ffai.errors import DamagedFileError, JournalError, StoreError, StoreFileNotFoundError
 
