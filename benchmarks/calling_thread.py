@@ -6,14 +6,18 @@ import hashlib
 import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks.figures import Figure, latencies, quantile
+from benchmarks.stored import store_turns
 from ffai import FFAI, Memory
 from ffai.testing import FakeClient
 
-CALLS, ROUNDS = 1000, 5
+CALLS = 1000
+STORED = {1_000: 5, 100_000: 3}
+"""Turns that are there already, and how often each side is measured."""
 PROMPT = "How do I " + "migrate the table " * 20
 REPLY = "You lock the table first. " * 15
 
@@ -47,28 +51,35 @@ class Tokenising(Idle):
 
 def figures() -> Iterator[Figure]:
     """Measure both sides for each embedder in turn, several times: the machine's speed drifts."""
-    for embedder in (Idle(), Sleeping(), Tokenising()):
-        name = type(embedder).__name__.lower()
-        rounds = [(_without(), _with(embedder)) for _ in range(ROUNDS)]
-        for share, label, target in ((0.5, "median", 100.0), (0.99, "p99", 1000.0)):
-            extra = sorted(quantile(on, share) - quantile(off, share) for off, on in rounds)[ROUNDS // 2]
-            yield Figure(f"calling thread, {name} embedder, {label} of {CALLS} turns", extra, "µs", target)
+    for stored, rounds in STORED.items():
+        with tempfile.TemporaryDirectory() as folder:
+            store_turns(Path(folder), stored, model=Idle.model)
+            for embedder in (Idle(), Sleeping(), Tokenising()):
+                yield from _compare(
+                    embedder, folder, rounds, f"{type(embedder).__name__.lower()} embedder, {stored:,} stored"
+                )
+
+
+def _compare(embedder: Idle, folder: str, rounds: int, what: str) -> Iterator[Figure]:
+    pairs = [(_without(), _with(embedder, folder)) for _ in range(rounds)]
+    for share, label, target in ((0.5, "median", 100.0), (0.99, "p99", 1000.0)):
+        extra = sorted(quantile(on, share) - quantile(off, share) for off, on in pairs)[rounds // 2]
+        yield Figure(f"calling thread, {what}, {label} of {CALLS} turns", extra, "µs", target)
 
 
 def _without() -> list[float]:
     return _latencies(FFAI(FakeClient([REPLY] * CALLS)))
 
 
-def _with(embedder: Idle) -> list[float]:
-    with tempfile.TemporaryDirectory() as folder:
-        ffai = FFAI(
-            FakeClient([REPLY] * CALLS),
-            memory=Memory(embedder),
-            memory_persist=True,
-            config={"memory": {"persist_dir": folder}},
-        )
-        durations = _latencies(ffai)
-        ffai.close(timeout=None)
+def _with(embedder: Idle, folder: str) -> list[float]:
+    ffai = FFAI(
+        FakeClient([REPLY] * CALLS),
+        memory=Memory(embedder),
+        memory_persist=True,
+        config={"memory": {"persist_dir": folder}},
+    )
+    durations = _latencies(ffai)
+    ffai.close(timeout=None)
     return durations
 
 

@@ -47,9 +47,9 @@ def a_turn(random: np.random.Generator, number: int) -> NewTurn:
     return new_turn(text[:200], text[200 : CHARACTERS - 1], metadata={"prompt_name": f"prompt {number % 10}"})
 
 
-def store_turns(folder: Path, count: int) -> None:
+def store_turns(folder: Path, count: int, *, model: str = Ready.model) -> None:
     """Write a memory file of turns."""
     random = np.random.default_rng(count)
     turns = [a_turn(random, number) for number in range(count)]
     frame = frame_of(turns, vectors(random, count).astype(np.float64))
-    write_frame(frame, folder / "ffai_turns.parquet", FileFacts(model=Ready.model))
+    write_frame(frame, folder / "ffai_turns.parquet", FileFacts(model=model))
