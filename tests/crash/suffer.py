@@ -56,7 +56,7 @@ def _assert_told(folder: Path, memory: Memory, ledger: Ledger) -> None:
     assert status.not_durable >= len(wanted - kept.ids), (status, wanted - kept.ids)
     if wanted - set(kept.file):
         assert status.problem, status
-    assert wanted <= {*ids_in(memory), *kept.waiting}
+    assert wanted <= {*ids_in(memory), *kept.waiting, *kept.indexed}, (status, wanted, kept)
 
 
 def main(life: str, fault: str, folder: Path, how: str, first: int, step: int) -> None:
