@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from benchmarks.figures import Figure, latencies, quantile
 from ffai.core.memory import TurnVectorStore
 from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.table import columns_of
 
 DIMENSIONS, TOP_K, QUERIES = 384, 10, 15
 
@@ -50,7 +51,7 @@ def fill(store: TurnVectorStore, vectors: NDArray[np.float32]) -> None:
     """Add rows to a store as a file does: all at once."""
     count = len(vectors)
     turns = [NewTurn(str(number), "text", "{}", "{}") for number in range(count)]
-    store._extend(turns, vectors.astype(np.float64)[:, None])
+    store._extend(columns_of(turns), vectors.astype(np.float64)[:, None])
 
 
 def numpy_top(rows: NDArray[np.float32], query: NDArray[np.float32]) -> list[int]:

@@ -14,25 +14,9 @@ DIMENSIONS = 384
 CHARACTERS = 600
 """Of a turn's text."""
 WORDS = [
-    "how",
-    "do",
-    "i",
-    "move",
-    "the",
-    "table",
-    "lock",
-    "column",
-    "index",
-    "query",
-    "plan",
-    "user",
-    "account",
-    "message",
-    "thread",
-    "key",
-    "value",
-    "store",
-]
+    "how", "do", "i", "move", "the", "table", "lock", "column", "index",
+    "query", "plan", "user", "account", "message", "thread", "key", "value", "store",
+]  # fmt: skip
 
 
 class Ready:

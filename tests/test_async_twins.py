@@ -21,6 +21,7 @@ WAITING = {
         "index_turn",
         "index_turn_text",
         "search",
+        "list",
         "reindex",
         "forget",
         "verify",

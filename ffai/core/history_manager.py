@@ -18,6 +18,7 @@ from ffai.core.history.ordered import OrderedPromptHistory
 from ffai.core.history.permanent import PermanentHistory
 from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.history.records import Record, Records, raw_record
+from ffai.core.memory.filters import Scope, TurnFilter, Where
 from ffai.core.redact import Redactor
 
 if TYPE_CHECKING:
@@ -93,7 +94,14 @@ class HistoryManager:
         return cast("Memory | None", self._recorder.memory)
 
     def search(
-        self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float | None = 2.0
+        self,
+        query: str,
+        top_k: int = 5,
+        threshold: float | None = None,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+        wait: float | None = 2.0,
     ) -> list[TurnHit]:
         """Find past turns by meaning.
 
@@ -101,27 +109,43 @@ class HistoryManager:
             query: what to look for.
             top_k: turns to return; none for 0 and less.
             threshold: the least score, a cosine in ``[-1, 1]``; ``None`` sets none.
+            where: only turns whose metadata has these values under these keys, as ``{"prompt_name": "travel"}``;
+                compared as JSON, so that ``1`` is neither ``"1"`` nor ``True``.
+            scope: only turns of this scope: each field that is given must be the same, as a whole value.
             wait: seconds to wait, at most, for turns that were accepted and are not indexed yet; ``None`` waits as long
                 as it takes.
 
         Returns:
-            Hits, best first; exact repeats (the same text in the same scope) count once. ``[]`` when memory is off.
+            Hits, best first; exact repeats (the same text in the same scope) count once, and ``hit.repeats`` and
+            ``hit.last_timestamp`` tell how many they are and when the last was said. ``[]`` when memory is off.
 
         Raises:
-            InvalidArgumentError: the query is blank; ``threshold`` is NaN; ``wait`` is negative or NaN.
+            InvalidArgumentError: the query is blank; ``threshold`` is NaN; ``wait`` is negative or NaN;
+                a scope has no such field.
             ArgumentTypeError: an argument has a wrong type.
         """
         check_search(query, top_k, threshold, wait)
-        return [] if self.memory is None else self.memory.search(query, top_k, threshold, wait=wait, distinct=True)
+        TurnFilter.of(where, scope)
+        if self.memory is None:
+            return []
+        return self.memory.search(query, top_k, threshold, where=where, scope=scope, wait=wait, distinct=True)
 
     async def asearch(
-        self, query: str, top_k: int = 5, threshold: float | None = None, *, wait: float | None = 2.0
+        self,
+        query: str,
+        top_k: int = 5,
+        threshold: float | None = None,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+        wait: float | None = 2.0,
     ) -> list[TurnHit]:
         """Find past turns by meaning, awaited; see ``search``."""
         check_search(query, top_k, threshold, wait)
+        TurnFilter.of(where, scope)
         if self.memory is None:
             return []
-        return await self.memory.asearch(query, top_k, threshold, wait=wait, distinct=True)
+        return await self.memory.asearch(query, top_k, threshold, where=where, scope=scope, wait=wait, distinct=True)
 
     def flush(self, timeout: float | None = None) -> FlushResult | None:
         """Wait until every turn is indexed or failed, for ``timeout`` seconds at most; see ``Memory.flush``.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import time
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ffai import MemoryScope
 from ffai.core.memory import Entry, TurnHit, TurnVectorStore, load_store, persist_store
 from ffai.errors import ArgumentTypeError, BadVectorError, DimensionError, InvalidArgumentError
 
@@ -311,6 +314,185 @@ def test_a_threshold_that_nothing_compares_with_is_refused_by_name(
 ) -> None:
     with pytest.raises(error, match="threshold"):
         store.search([1.0, 0.0], threshold=threshold)
+
+
+# Filtering
+
+
+def owned(**scope: Any) -> dict[str, Any]:
+    """A turn with a scope."""
+    return {**TURN, "metadata": {"ffai": {"scope": scope}}}
+
+
+def texts(store: TurnVectorStore, **wanted: Any) -> list[str]:
+    return [hit.text for hit in store.search([1.0, 0.0], 100, **wanted)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (1, ["int"]),
+        (1.0, ["int"]),
+        ("1", ["str"]),
+        (True, ["bool"]),
+        (None, ["null"]),
+        (0, []),
+        (False, []),
+        ("", ["empty"]),
+        (["a", 1], ["list"]),
+        (("a", 1.0), ["list"]),
+        (["a"], []),
+        ([1, "a"], []),
+        ([], []),
+        ("a", []),
+        ('ä "\\ \n', ["odd"]),
+        (date(2026, 5, 1), ["day"]),
+        ("2026-05-01", ["day"]),
+        (np.int64(1), ["int"]),
+        (float("nan"), ["nan"]),
+    ],
+)
+def test_where_compares_values_as_json(store: TurnVectorStore, wanted: Any, found: list[str]) -> None:
+    kept = {"int": 1, "str": "1", "bool": True, "null": None, "empty": "", "list": ["a", 1], "odd": 'ä "\\ \n'}
+    for name, value in {**kept, "day": date(2026, 5, 1), "nan": float("nan"), "dict": {"a": 1}}.items():
+        store.add(name, [1.0, 0.0], TURN, {"key": value})
+    store.add("missing", [1.0, 0.0], TURN, {"other": wanted, "deep": {"key": wanted}})
+    assert texts(store, where={"key": wanted}) == found
+
+
+@pytest.mark.parametrize(
+    "key", ["ä", "", 'quote "', "back\\slash", "new\nline", "emoji \U0001f600", "\ud800", "a.b", "%"]
+)
+def test_any_text_can_be_a_key(store: TurnVectorStore, key: str) -> None:
+    store.add("with", [1.0, 0.0], TURN, {key: 1})
+    store.add("without", [1.0, 0.0], TURN, {f"{key}x": 1, "x": key})
+    assert texts(store, where={key: 1}) == ["with"]
+
+
+def test_all_conditions_must_hold(store: TurnVectorStore) -> None:
+    for number in range(12):
+        turn = owned(actor_id=f"u{number % 3}", actor_type="user")
+        store.add(str(number), [1.0, 0.0], turn, {"even": number % 2 == 0, "n": number})
+    assert texts(store, where={"even": True}) == ["0", "2", "4", "6", "8", "10"]
+    assert texts(store, where={"even": True}, scope={"actor_id": "u1"}) == ["4", "10"]
+    assert texts(store, where={"even": True, "n": 4}, scope=MemoryScope(actor_id="u1", actor_type="user")) == ["4"]
+    assert texts(store, where={"even": True, "n": 5}) == []
+    assert texts(store, where={"n": 4}, scope={"actor_id": "u1", "actor_type": "agent"}) == []
+
+
+def test_a_scope_is_compared_as_whole_values(store: TurnVectorStore) -> None:
+    """langgraph #8300, google/adk-python #1019: no character is a wildcard, and every field counts."""
+    for name in ("a_b", "axb", "a%", "A_B", "a_b ", "a"):
+        store.add(name, [1.0, 0.0], owned(actor_id=name, conversation_id="1"))
+    for name in ("a_b", "axb", "a%", "A_B", "a_b ", "a"):
+        assert texts(store, scope={"actor_id": name}) == [name]
+        assert texts(store, scope={"actor_id": name, "conversation_id": "1"}) == [name]
+        assert texts(store, scope={"actor_id": name, "conversation_id": "2"}) == []
+    assert texts(store, scope={"actor_id": "", "conversation_id": "1"}) == []
+
+
+def test_a_turn_of_nobody_is_not_found_for_somebody(store: TurnVectorStore) -> None:
+    store.add("nobody's", [1.0, 0.0], TURN, {"scope": {"actor_id": "alice"}, "actor_id": "alice"})
+    store.add("empty", [1.0, 0.0], owned())
+    store.add("elsewhere", [1.0, 0.0], {"scope": {"actor_id": "alice"}, "ffai": {"scope": {"actor_id": "alice"}}})
+    store.add("no dict", [1.0, 0.0], {"metadata": {"ffai": {"scope": "actor_id"}}})
+    store.add("alice's", [1.0, 0.0], owned(actor_id="alice"))
+    store.add("a number", [1.0, 0.0], owned(actor_id=5))
+    assert texts(store, scope={"actor_id": "alice"}) == ["alice's"]
+    assert texts(store, scope={"actor_id": "5"}) == []
+
+
+def test_an_empty_filter_filters_nothing(store: TurnVectorStore) -> None:
+    filled(store, [1.0, 0.0], [0.0, 1.0])
+    for nothing in ({}, None):
+        assert texts(store, where=nothing, scope=nothing) == ["t0", "t1"]
+    assert texts(store, scope=MemoryScope()) == ["t0", "t1"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "error", "told"),
+    [
+        ({"where": ["key"]}, ArgumentTypeError, "where must be a mapping"),
+        ({"where": {1: "a"}}, ArgumentTypeError, "a key of where must be text, not int: 1"),
+        ({"where": {"key": {"$in": [1]}}}, ArgumentTypeError, r"where\['key'\] must be a plain value"),
+        ({"where": {"key": object()}}, ArgumentTypeError, r"where\['key'\] is a object"),
+        ({"scope": "alice"}, ArgumentTypeError, "scope must be a MemoryScope or a mapping"),
+        ({"scope": {"userid": "alice"}}, InvalidArgumentError, "no field 'userid'"),
+        ({"scope": {1: "alice"}}, InvalidArgumentError, "no field 1"),
+        ({"scope": {"actor_id": 5}}, ArgumentTypeError, r"scope\['actor_id'\] must be text, not int: 5"),
+        ({"scope": {"actor_id": None}}, ArgumentTypeError, r"scope\['actor_id'\] must be text"),
+        ({"scope": MemoryScope(participant_ids=("a",))}, ArgumentTypeError, r"scope\['participant_ids'\]"),
+    ],
+)
+def test_a_wrong_filter_is_refused_by_name(
+    store: TurnVectorStore, wanted: dict[str, Any], error: type[Exception], told: str
+) -> None:
+    for _ in range(2):
+        with pytest.raises(error, match=told):
+            store.search([1.0, 0.0], **wanted)
+        filled(store, [1.0, 0.0])
+
+
+def test_a_filter_comes_before_the_ranking(store: TurnVectorStore) -> None:
+    for number in range(3000):
+        mine = number % 500 == 0
+        vector = [0.0, 1.0] if mine else [1.0, 0.0]
+        store.add(str(number), vector, owned(actor_id="me" if mine else "them"), parts=[[0.5, 1.0]] if mine else [])
+    hits = store.search([1.0, 0.0], 4, scope={"actor_id": "me"})
+    assert [hit.turn_index for hit in hits] == [0, 500, 1000, 1500]
+    assert [hit.score for hit in hits] == pytest.approx([0.2**0.5] * 4)
+    assert len(store.search([1.0, 0.0], 100, scope={"actor_id": "me"})) == 6
+    assert store.search([1.0, 0.0], 4, 0.9, scope={"actor_id": "me"}) == []
+
+
+def test_a_filter_sees_what_came_after_its_first_use(store: TurnVectorStore) -> None:
+    for number in range(5):
+        store.add(f"a{number}", [1.0, 0.0], owned(actor_id="a"), {"n": number})
+        assert len(texts(store, scope={"actor_id": "a"})) == number + 1
+        assert texts(store, scope={"actor_id": "b"}) == []
+        assert texts(store, where={"n": number}) == [f"a{number}"]
+    store.clear()
+    store.add("b", [1.0, 0.0], owned(actor_id="b"))
+    assert (texts(store, scope={"actor_id": "a"}), texts(store, scope={"actor_id": "b"})) == ([], ["b"])
+
+
+def test_any_number_of_fields_can_be_asked_for(store: TurnVectorStore) -> None:
+    for number in range(5):
+        store.add(str(number), [1.0, 0.0], TURN, {f"key {key}": number for key in range(200)})
+    for key in range(200):
+        assert texts(store, where={f"key {key}": key % 7}) == ([str(key % 7)] if key % 7 < 5 else [])
+    assert texts(store, where={f"key {key}": 3 for key in range(200)}) == ["3"]
+
+
+# Expiring
+
+
+def until(expires_at: Any) -> dict[str, Any]:
+    return {**TURN, "metadata": {"ffai": {"expires_at": expires_at}}}
+
+
+def test_a_turn_that_has_expired_is_found_no_more(store: TurnVectorStore) -> None:
+    now = time.time()
+    for name, time_ in (("old", now - 1), ("epoch", 0), ("soon", now + 1000), ("never", None)):
+        store.add(name, [1.0, 0.0], until(time_), {"kind": "x"})
+    assert texts(store) == texts(store, where={"kind": "x"}) == ["soon", "never"]
+    assert store.count() == 2
+    assert [entry.text for entry in store.iter_entries()] == ["soon", "never"]
+    assert store.search([1.0, 0.0])[1].turn_index == 3
+
+
+@pytest.mark.parametrize("value", ["1", True, [1], float("nan"), float("inf"), 10**400, {"at": 1}, None])
+def test_an_expiry_that_is_no_time_is_none(store: TurnVectorStore, value: Any) -> None:
+    store.add("kept", [1.0, 0.0], until(value))
+    store.add("elsewhere", [1.0, 0.0], {**TURN, "expires_at": 1}, {"expires_at": 1, "ffai": {"expires_at": 1}})
+    assert texts(store) == ["kept", "elsewhere"]
+
+
+def test_a_store_whose_turns_have_all_expired_is_empty(store: TurnVectorStore) -> None:
+    store.add("old", [1.0, 0.0], until(1.0))
+    assert (texts(store), store.count(), list(store.iter_entries())) == ([], 0, [])
+    store.add("new", [1.0, 0.0], TURN)
+    assert texts(store) == ["new"]
 
 
 # Clearing

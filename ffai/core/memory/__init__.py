@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ffai.core.memory.memory import Memory
     from ffai.core.memory.parquet import load_store, persist_store
     from ffai.core.memory.status import FlushResult, MemoryStatus
+    from ffai.core.memory.turn_page import StoredTurn, TurnPage
     from ffai.core.memory.turn_store import TurnVectorStore
     from ffai.core.similarity import cosine_similarity
 
@@ -19,7 +20,9 @@ __all__ = [
     "ImportResult",
     "Memory",
     "MemoryStatus",
+    "StoredTurn",
     "TurnHit",
+    "TurnPage",
     "TurnVectorStore",
     "cosine_similarity",
     "load_store",
@@ -34,7 +37,9 @@ __getattr__ = lazy_exports(
         "ImportResult": "ffai.core.memory.importing",
         "Memory": "ffai.core.memory.memory",
         "MemoryStatus": "ffai.core.memory.status",
+        "StoredTurn": "ffai.core.memory.turn_page",
         "TurnHit": "ffai.core.memory.hit",
+        "TurnPage": "ffai.core.memory.turn_page",
         "TurnVectorStore": "ffai.core.memory.turn_store",
         "cosine_similarity": "ffai.core.similarity",
         "load_store": "ffai.core.memory.parquet",

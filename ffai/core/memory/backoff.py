@@ -34,6 +34,14 @@ def concerns_every_text(error: BaseException) -> bool:
     return unavailable or isinstance(error, ConnectionError) or getattr(error, "status_code", None) in _CODES_FOR_ALL
 
 
+def asked_to_wait(error: BaseException) -> float | None:
+    """Return how many seconds a server asks to wait; ``None`` if it does not say."""
+    told = getattr(error, "retry_after", None)
+    if isinstance(told, (int, float)) and not isinstance(told, bool) and told >= 0:
+        return min(float(told), LONGEST_WAIT)
+    return None
+
+
 def wait_before_next(error: BaseException, tries: int) -> float:
     """Return how many seconds to wait: as the server says, else longer with each try.
 
@@ -41,7 +49,5 @@ def wait_before_next(error: BaseException, tries: int) -> float:
         >>> wait_before_next(TimeoutError(), tries=1), wait_before_next(TimeoutError(), tries=2)
         (1.0, 4.0)
     """
-    told = getattr(error, "retry_after", None)
-    if isinstance(told, (int, float)) and not isinstance(told, bool) and told >= 0:
-        return min(float(told), LONGEST_WAIT)
-    return FIRST_WAIT * 4.0 ** (tries - 1)
+    told = asked_to_wait(error)
+    return FIRST_WAIT * 4.0 ** (tries - 1) if told is None else told

@@ -15,6 +15,7 @@ from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.following import Follower
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.indexing import Indexer
+from ffai.core.memory.journal import Journal
 from ffai.core.memory.journal_file import Arrival, Durability, FailedTurn
 from ffai.core.memory.listeners import listeners_at
 from ffai.core.memory.place import Place
@@ -25,6 +26,7 @@ from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.turnstile import Turnstile
 from ffai.core.memory.worker import Worker
 from ffai.core.similarity import Vector, as_vector
+from ffai.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +36,8 @@ SHORT_REST = 0.1
 """Seconds that a flush waits for the background thread to end, so that it is gone when all is done."""
 SHORT_WRITE = 8
 """Turns whose vectors are journaled in one transaction: a turn that is accepted meanwhile waits for it."""
+TRIES_TO_COUNT = 5
+"""Times that turns are counted again because another process was just at work."""
 LOOK_AFTER_OTHERS = 1.0
 """Seconds between two looks whether a process that turns wait for still lives."""
 
@@ -146,10 +150,26 @@ class Collection:
             self.compare_size(vectors[0].size)
             for vector in vectors:
                 as_vector(vector, self.store.dimensions)
-            kept = self.store._free_id(turn)
-            self.keep([(kept, vectors)])
+            kept = self._keep_new(turn, vectors)
             self.store._put([(kept, vectors)])
             return self.store._position(kept.turn_id)
+
+    def _keep_new(self, turn: NewTurn, vectors: Sequence[Vector]) -> NewTurn:
+        """Keep a turn under an id of its own, also where another process has one of the same content, or one waits."""
+        if self.place is None:
+            return self.store._free_id(turn, ())
+        self.catch_up()
+        taken: set[str] = set()
+        model = embedder_name(self.embedder)
+        while True:
+            kept = self.store._free_id(turn, taken)
+            change = self.journal.write(partial(Journal.add, turn=kept, vectors=vectors, model=model))
+            if change is not None:
+                break
+            taken.add(kept.turn_id)
+        self.did([change])
+        self._worker.poke()
+        return kept
 
     def _add_to_store(self, turn: NewTurn, vectors: Sequence[Vector]) -> int:
         with self.changing:
@@ -211,7 +231,7 @@ class Collection:
         with self.changing:
             found = self.follower.catch_up(self.store, embedder_name(self.embedder))
             if found is not None and self.saver is not None:
-                self.saver.found(len(found.rows.turns), found.facts)
+                self.saver.found(len(found.rows), found.facts)
         if self.follower.lost:
             self._worker.poke()  # it tells the listeners
 
@@ -227,6 +247,7 @@ class Collection:
     def retry_failed(self) -> int:
         """Make the failed turns pending again; returns how many."""
         count = self.journal.write(lambda journal: journal.retry_failed())
+        self._indexer.go_on()
         if count:
             self._worker.poke()
         return count
@@ -239,7 +260,7 @@ class Collection:
         Args:
             up_to: number of the change up to which turns count.
         """
-        if self.closed or not self._embeds:
+        if self.closed or not self._embeds or self._indexer.paused:
             return False
         with self.changing:  # a turn leaves the waiting ones a moment before it is in the store
             return self.journal.read(lambda journal: journal.count_due(up_to)) > 0
@@ -283,9 +304,14 @@ class Collection:
     def _look(self) -> Look:
         if self.closed:
             return self._last_look
-        unembedded, failed = self.journal.read(lambda journal: (journal.count_unembedded(), journal.failed()))
-        pending = unembedded - len(failed) + self.journal.left_waiting
-        return FlushResult(self.store.count(), pending, len(failed)), tuple(failed)
+        with self.changing:
+            for _ in range(TRIES_TO_COUNT):
+                self.catch_up()
+                unembedded, failed = self.journal.read(lambda journal: (journal.count_unembedded(), journal.failed()))
+                if self.follower is None or not self.follower.is_behind():
+                    break  # else another process has embedded a turn in between: it would count as neither
+            pending = unembedded - len(failed) + self.journal.left_waiting
+            return FlushResult(self.store.count(), pending, len(failed)), tuple(failed)
 
     def close(self, timeout: float | None) -> FlushResult:
         """Flush within the time, then end the worker; what is not embedded stays in the journal."""
@@ -327,7 +353,6 @@ class Collection:
 
     def status(self) -> MemoryStatus:
         """See :class:`MemoryStatus`."""
-        self.catch_up()
         counts, failed = self._look()
         since = None if self.closed else self.journal.read(lambda journal: journal.oldest_waiting())
         return MemoryStatus(
@@ -351,7 +376,7 @@ class Collection:
         absent = self.embedder.reason if isinstance(self.embedder, AbsentEmbedder) else None
         other = self.follower.model if self.follower else None
         elsewhere = None if other is None else f"Another process embeds the turns with {other!r}: start this one anew."
-        return self.journal.problem or saving or absent or elsewhere
+        return self.journal.problem or saving or absent or elsewhere or self._indexer.problem
 
     def _size(self) -> int | None:
         """Tell how many numbers a vector has: as those that are stored, else as the embedder says."""
@@ -416,8 +441,7 @@ class Collection:
         looks = [] if self.journal.healthy else [HEAL_EVERY]
         if self._others_wait:
             looks.append(LOOK_AFTER_OTHERS)
-        if self._chores_look is not None:
-            looks.append(self._chores_look)
+        looks += [look for look in (self._chores_look, self._indexer.paused) if look is not None]
         if self.saver is not None and (again := self.saver.next_try) is not None:
             looks.append(again)
         if (due := self.journal.read(lambda journal: journal.next_retry())) is not None:
@@ -448,11 +472,17 @@ class Collection:
         self.journal.heal(now=True)
         if self.place is not None:
             self.journal.write(lambda journal: journal.release())
-        if self.saver:
-            self.saver.ask()
-            self.saver.save_if_due(drained=True)
-        self.journal.close()
-        self.tell()
+        try:
+            for chore in self.chores:
+                chore()
+            if self.saver:
+                self.saver.ask()
+                self.saver.save_if_due(drained=True)
+        except StoreError as error:
+            logger.warning("%s It is done at the next start.", error)
+        finally:
+            self.journal.close()
+            self.tell()
 
     def tell(self) -> None:
         """Let those who wait look again."""

@@ -14,6 +14,7 @@ from ffai._atomic import replace_file
 from ffai.core.arguments import check_text
 from ffai.core.embeddings.protocol import embedder_name
 from ffai.core.memory.collection import Collection
+from ffai.core.memory.filters import EVERY_TURN, TurnFilter
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.jsonl import line_of
 from ffai.core.memory.table import Table
@@ -62,8 +63,12 @@ def _time_of(turn: dict[str, Any], before: float) -> float:
     return before
 
 
-def select(collection: Collection) -> Selection:
-    """Take all turns of a collection: those that can be found, those that wait, and those that failed.
+def select(collection: Collection, wanted: TurnFilter = EVERY_TURN) -> Selection:
+    """Take turns of a collection: those that can be found, those that wait, and those that failed.
+
+    Args:
+        collection: whose turns they are.
+        wanted: what they must be like.
 
     Raises:
         ClosedError: it is closed while turns wait in its journal.
@@ -71,9 +76,10 @@ def select(collection: Collection) -> Selection:
     """
     with collection.changing:  # a turn leaves the waiting ones a moment before it is in the store
         waiting = _waiting(collection)
-        table, count = collection.store._snapshot()
-        waiting = [turn for turn in waiting if table.entry_of.get(turn.turn_id, count) >= count]
-        return Selection(table, range(count), waiting, embedder_name(collection.embedder))
+        stored = collection.store._select(wanted)
+        table, count = stored.table, stored.count
+        waiting = [turn for turn in waiting if table.entry_of.get(turn.turn_id, count) >= count and wanted.allows(turn)]
+        return Selection(table, stored.entries().tolist(), waiting, embedder_name(collection.embedder))
 
 
 def _waiting(collection: Collection) -> list[NewTurn]:

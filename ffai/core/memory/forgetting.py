@@ -10,7 +10,10 @@ from contextlib import contextmanager, nullcontext
 from ffai.core.embeddings.protocol import forget_texts
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.erasing import erase
-from ffai.core.memory.identity import is_content_id
+from ffai.core.memory.filters import EVERY_TURN, TurnFilter
+from ffai.core.memory.identity import NewTurn, is_content_id
+from ffai.core.memory.reading import read_collection
+from ffai.core.memory.saving import LONGEST_WRITE
 from ffai.core.memory.status import ForgetResult
 from ffai.core.memory.vectorise import texts_and_parts
 from ffai.errors import JournalError, StoreError
@@ -20,20 +23,34 @@ PATIENCE = 5.0
 PAUSE = 0.05
 
 
-def forget(collection: Collection, turn_ids: Ids[str]) -> ForgetResult:
-    """Forget turns by their ids; see :meth:`Memory.forget`."""
-    with collection.saver.kept_still() if collection.saver else nullcontext():
+def forget(
+    collection: Collection,
+    turn_ids: Ids[str] | None,
+    wanted: TurnFilter = EVERY_TURN,
+    *,
+    patience: float = LONGEST_WRITE,
+) -> ForgetResult:
+    """Forget turns; see :meth:`Memory.forget`.
+
+    Args:
+        collection: whose turns they are.
+        turn_ids: only turns with these ids; ``None`` for any.
+        wanted: only turns that fulfil this.
+        patience: seconds to wait for another process that writes the files.
+    """
+    with collection.saver.kept_still(patience) if collection.saver else nullcontext():
         with collection.changing:
             collection.catch_up()
-            ids = _known(collection, turn_ids)
+            ids = _chosen(collection, turn_ids, wanted)
             texts = [text for turn, _ in collection.store._turns_of(ids) for text in texts_and_parts(turn.text)]
             removed = _drop(collection, ids)
         removed["cache"] = forget_texts(collection.embedder, texts)
         with _finished_later(collection):
-            removed |= _erase(collection, turn_ids)
+            removed |= _erase(collection, turn_ids or ())
             remains = _wait_for_empty_log(collection)
     collection.tell()
-    told = collection.listeners.tell({*turn_ids, *ids})  # also of unknown ones: an earlier try may have failed here
+    named = {*(turn_ids or ()), *ids}  # also unknown ones: an earlier try may have failed here
+    told = collection.listeners.tell(named)
     return ForgetResult(tuple(sorted(ids)), removed | told, _remains(told) | remains)
 
 
@@ -43,6 +60,24 @@ def _drop(collection: Collection, ids: set[str]) -> dict[str, int]:
         return {}
     waiting, journaled = collection.journal.drop(lambda journal: journal.forget(ids))
     return {"memory": collection.store._drop(ids), "waiting": waiting, "journal": journaled}
+
+
+def _chosen(collection: Collection, turn_ids: Ids[str] | None, wanted: TurnFilter) -> set[str]:
+    """Return the ids of the turns that are meant."""
+    if turn_ids is not None and not wanted.conditions:
+        return _known(collection, turn_ids)
+    waiting = collection.journal.drop(lambda journal: journal.unembedded())
+    others = [*waiting, *_unseen(collection)]
+    chosen = {*collection.store._chosen(wanted), *(turn.turn_id for turn in others if wanted.allows(turn))}
+    return chosen if turn_ids is None else chosen & _known(collection, turn_ids)
+
+
+def _unseen(collection: Collection) -> list[NewTurn]:
+    """Return the turns that this process can't search, because another one embeds them with another model."""
+    if collection.place is None or collection.follower is None or collection.follower.model is None:
+        return []
+    found = read_collection(collection.place, collection.journal, collection.notes)
+    return [*found.rows.turns(), *(turn.new for turn in found.changes.indexed)]
 
 
 def _known(collection: Collection, turn_ids: Ids[str]) -> set[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ffai.core.memory.identity import content_id, notes_of
+from ffai.core.memory.turn_json import prompt_of, response_of, scope_of, seconds
 from ffai.typing import Metadata
 
 
@@ -47,18 +49,30 @@ class TurnHit:
     @property
     def prompt(self) -> str | None:
         """What was asked; ``None`` where the turn does not say where its response begins."""
-        begins = notes_of(self.turn).get("response_at")
-        if not isinstance(begins, int):
-            return None
-        return self.text[: begins - 1] if begins < len(self.text) else self.text
+        return prompt_of(self.text, self.turn)
 
     @property
     def response(self) -> str | None:
         """What was answered; ``None`` where the turn does not say where its response begins."""
-        begins = notes_of(self.turn).get("response_at")
-        return self.text[begins:] if isinstance(begins, int) else None
+        return response_of(self.text, self.turn)
 
     @property
     def scope(self) -> dict[str, Any]:
         """Whose turn it is, as the fields that were given; empty where none were."""
-        return dict(notes_of(self.turn).get("scope") or {})
+        return scope_of(self.turn)
+
+    @property
+    def repeats(self) -> int:
+        """How many turns with this text and scope the hit stands for; 1 unless repeats were collapsed."""
+        count = self._collapsed.get("count")
+        return count if isinstance(count, int) else 1
+
+    @property
+    def last_timestamp(self) -> float | None:
+        """When the last of them was said, in seconds since the epoch; ``None`` where none tells."""
+        return seconds(self._collapsed["last"] if "last" in self._collapsed else self.turn.get("timestamp"))
+
+    @property
+    def _collapsed(self) -> Mapping[str, Any]:
+        repeats = notes_of(self.turn).get("repeats")
+        return repeats if isinstance(repeats, Mapping) else {}

@@ -7,7 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
-from ffai.core.memory.backoff import MAX_TRIES, concerns_every_text, is_transient, wait_before_next
+from ffai.core.memory.backoff import (
+    MAX_TRIES,
+    asked_to_wait,
+    concerns_every_text,
+    is_transient,
+    wait_before_next,
+)
 from ffai.core.memory.identity import is_redacted
 from ffai.core.memory.journal_file import Arrival
 from ffai.core.memory.steady_journal import SteadyJournal
@@ -41,6 +47,23 @@ class Indexer:
     def __init__(self, journal: SteadyJournal, queries: Turnstile) -> None:
         self._journal, self._queries = journal, queries
         self._size = MAX_BATCH
+        self._not_before = 0.0
+        self._why = ""
+
+    @property
+    def paused(self) -> float | None:
+        """Seconds for which a server asked to be left alone; ``None`` if none does."""
+        left = self._not_before - time.monotonic()
+        return left if left > 0.0 else None
+
+    @property
+    def problem(self) -> str | None:
+        """Why no turn is embedded just now."""
+        return None if self.paused is None else f"The embedder is not asked for {self.paused:.0f} s: {self._why}"
+
+    def go_on(self) -> None:
+        """Ask the embedder again, whatever its server said."""
+        self._not_before = 0.0
 
     def index_some(self, embedder: Embedder, size: Size, keep: Keep) -> bool:
         """Embed one batch of the turns that are due.
@@ -53,12 +76,12 @@ class Indexer:
         Returns:
             Whether more turns are due.
         """
-        if isinstance(embedder, AbsentEmbedder) or not (batch := self._due(self._size)):
+        if isinstance(embedder, AbsentEmbedder) or self.paused is not None or not (batch := self._due(self._size)):
             return False
         started = time.monotonic()
         self._index(batch, embedder, size, keep)
         self._fit(time.monotonic() - started)
-        return bool(self._due(1))
+        return self.paused is None and bool(self._due(1))
 
     def _due(self, limit: int) -> Batch:
         return self._journal.read(lambda journal: journal.due(limit))
@@ -81,6 +104,8 @@ class Indexer:
     def _after(self, error: BaseException, batch: Batch, embedder: Embedder, size: Size, keep: Keep) -> bool:
         if not keep((), ()):
             return False
+        if is_transient(error) and concerns_every_text(error):
+            self._pause(error, batch)
         left = self._postpone(error, batch) if is_transient(error) else batch
         if not left or concerns_every_text(error):
             self._give_up(error, left)
@@ -102,6 +127,12 @@ class Indexer:
             self._give_up(again, self._postpone(again, batch) if is_transient(again) else batch)
             return True
         return keep(batch, [vectors])
+
+    def _pause(self, error: BaseException, batch: Batch) -> None:
+        """Leave a server alone as long as it asks, with all turns: they wait, and lose no try by it."""
+        wait = asked_to_wait(error)
+        if wait is not None:
+            self._not_before, self._why = time.monotonic() + wait, _reason(error, batch)
 
     def _postpone(self, error: BaseException, batch: Batch) -> Batch:
         """Try turns again later; returns those that were tried often enough."""

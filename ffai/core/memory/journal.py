@@ -13,7 +13,7 @@ import sqlite3
 import time
 from collections.abc import Collection, Sequence
 
-from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.identity import NewTurn, is_content_id
 from ffai.core.memory.journal_database import LAST_CHANGE
 from ffai.core.memory.journal_file import TURN, WAITING, Arrival, Contents, in_our_words
 from ffai.core.memory.journal_reader import JournalReader
@@ -98,6 +98,21 @@ class Journal(JournalReader):
                 self._index(db, turn, vectors) if keep and waited else (0 if waited else None)
                 for (turn, vectors), waited in zip(turns, waits, strict=True)
             ]
+
+    def add(self, turn: NewTurn, vectors: Sequence[Vector], model: str) -> int | None:
+        """Keep a turn that comes with its vectors. Where the collection has another model by now, it waits for that.
+
+        Returns:
+            The number of this change; ``None``, with nothing kept, where another turn of its content has its id.
+        """
+        with self._writing() as db:
+            query = "SELECT 1 FROM arrivals WHERE turn_id = :id UNION ALL SELECT 1 FROM indexed WHERE turn_id = :id"
+            if is_content_id(turn.turn_id) and db.execute(query, {"id": turn.turn_id}).fetchone():
+                return None
+            if _fact(db, "model") in (None, model):
+                return self._index(db, turn, vectors)
+            row = (turn.turn_id, turn.text, turn.turn, turn.metadata, time.time(), self.owner)
+            return db.execute(_ARRIVE, row).lastrowid or 0
 
     def index_again(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], model: str) -> list[int | None]:
         """Give all turns vectors of another model, which is the collection's from now on.

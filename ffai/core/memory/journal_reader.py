@@ -100,6 +100,10 @@ class JournalReader(JournalDatabase):
         """Return the turns without a vector, oldest first."""
         return [NewTurn(*row) for row in self._read(f"SELECT {TURN} FROM arrivals ORDER BY change")]
 
+    def given_up(self) -> list[NewTurn]:
+        """Return those of them that failed, oldest first."""
+        return [NewTurn(*row) for row in self._read(f"SELECT {TURN} FROM arrivals WHERE failed = 1 ORDER BY change")]
+
     def unembedded_ids(self, since: int = 0) -> set[str]:
         """Return the ids of the turns without a vector; only of those that came after a change."""
         return {row[0] for row in self._read("SELECT turn_id FROM arrivals WHERE change > ?", since)}

@@ -6,8 +6,8 @@ import asyncio
 import os
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Collection as Ids
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,22 +15,25 @@ from typing import Any, get_args
 
 from ffai._fork import held_over_forks
 from ffai._text import clean_text
-from ffai.core.arguments import check_ids, check_number, check_search, check_timestamp
+from ffai.core.arguments import check_ids, check_number, check_search, check_timestamp, check_whole
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import forgetting, joining, reembedding, sharing, verifying
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.distinct import search_distinct
 from ffai.core.memory.exporting import check_target, checked_path, export_turns, select
+from ffai.core.memory.filters import Scope, TurnFilter, Where
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere
 from ffai.core.memory.importing import ImportResult, import_turns
 from ffai.core.memory.journal_file import Durability
 from ffai.core.memory.listeners import Forgotten
+from ffai.core.memory.listing import Unembedded, page_of, place_at
 from ffai.core.memory.mounts import check_local
 from ffai.core.memory.opening import OnModelChange, open_collection
 from ffai.core.memory.place import Place
 from ffai.core.memory.reembedding import Progress
 from ffai.core.memory.status import FlushResult, ForgetResult, MemoryStatus
+from ffai.core.memory.turn_page import TurnPage
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts, embed_turns, texts_and_parts
 from ffai.core.memory.verifying import VerifyReport
@@ -43,6 +46,8 @@ from ffai.typing import Metadata
 
 BARRIER = 2.0
 """Seconds a search waits, at the most, for turns that were accepted before it."""
+
+_UNEMBEDDED = "SELECT turn_id, text, turn, metadata, failed FROM arrivals"
 
 
 class Memory:
@@ -189,6 +194,8 @@ class Memory:
         top_k: int = 5,
         threshold: float | None = None,
         *,
+        where: Where | None = None,
+        scope: Scope | None = None,
         wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
@@ -198,9 +205,13 @@ class Memory:
             query: what to look for, in words.
             top_k: how many at the most; none for 0 or less.
             threshold: keeps cosines of at least this; ``None`` keeps all.
+            where: only turns whose metadata has these values under these keys, compared as JSON; see
+                :meth:`~ffai.core.memory.filters.TurnFilter.of`.
+            scope: only turns of this scope: each field that is given must be the same.
             wait: seconds to wait, at the most, until turns accepted before this call can be found; ``None`` waits as
                 long as it takes.
-            distinct: whether turns with the same text in the same scope count once.
+            distinct: whether turns with the same text in the same scope count once; ``hit.repeats`` and
+                ``hit.last_timestamp`` then tell how many they are, and when the last was said.
 
         Returns:
             Best first; equal scores in the order they were added.
@@ -211,15 +222,17 @@ class Memory:
             Exception: whatever the embedder raises.
         """
         check_search(query, top_k, threshold, wait)
+        TurnFilter.of(where, scope)
         self._collection.wait_for_accepted(_seconds(wait))
         self._collection.catch_up()
         if top_k <= 0 or not self.store.count():
             return []
+        find = partial(_search, distinct, top_k=top_k, threshold=threshold, where=where, scope=scope)
         while True:
             embedder = self.embeddings
             with self._collection.queries:
                 vector = embed_texts(embedder, [self._looked_for(query)])[0]
-            if (hits := self._find(embedder, vector, top_k, threshold, distinct)) is not None:
+            if (hits := self._find(embedder, vector, find)) is not None:
                 return hits
 
     async def asearch(
@@ -228,36 +241,36 @@ class Memory:
         top_k: int = 5,
         threshold: float | None = None,
         *,
+        where: Where | None = None,
+        scope: Scope | None = None,
         wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
         """Await :meth:`search`."""
         check_search(query, top_k, threshold, wait)
+        TurnFilter.of(where, scope)
         await asyncio.to_thread(self._collection.wait_for_accepted, _seconds(wait))
         await asyncio.to_thread(self._collection.catch_up)
         if top_k <= 0 or not self.store.count():
             return []
+        find = partial(_search, distinct, top_k=top_k, threshold=threshold, where=where, scope=scope)
         while True:
             embedder = self.embeddings
             with self._collection.queries:
                 vector = (await self._aembed(embedder, [self._looked_for(query)]))[0]
-            hits = await asyncio.to_thread(self._find, embedder, vector, top_k, threshold, distinct)
-            if hits is not None:
+            if (hits := await asyncio.to_thread(self._find, embedder, vector, find)) is not None:
                 return hits
 
     def _looked_for(self, query: str) -> str:
         """Return what is embedded of a query: a secret finds turns by its placeholder, as they have it."""
         return clean_text(query if self.redact is None else self.redact(clean_text(query)))
 
-    def _find(
-        self, embedder: Embedder, vector: Vector, top_k: int, threshold: float | None, distinct: bool
-    ) -> list[TurnHit] | None:
+    def _find(self, embedder: Embedder, vector: Vector, find: Callable[..., list[TurnHit]]) -> list[TurnHit] | None:
         """Search with a query's vector; ``None`` where its embedder is no longer the one in use."""
         if self._collection.is_current(embedder):
             self._collection.compare_size(vector.size)
         try:
-            search = partial(search_distinct, self.store) if distinct else self.store.search
-            hits = search(vector, top_k, threshold)
+            hits = find(self.store, vector)
         except DimensionError:
             if self._collection.is_current(embedder):
                 raise
@@ -277,11 +290,20 @@ class Memory:
 
     # Taking out, bringing in
 
-    def export_jsonl(self, path: str | os.PathLike[str], *, vectors: bool = False) -> int:
-        """Write all turns to a file, one JSON object a line, oldest first; those that wait or failed too.
+    def export_jsonl(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+        vectors: bool = False,
+    ) -> int:
+        """Write turns to a file, one JSON object a line, oldest first; those that wait or failed too.
 
         Args:
             path: the file; one that is there is replaced, whole and atomically.
+            where: only turns whose metadata has these values under these keys; see :meth:`search`.
+            scope: only turns of this scope.
             vectors: whether the vectors are written too, with the name of their model.
 
         Returns:
@@ -304,15 +326,22 @@ class Memory:
             1
             1
         """
-        target = checked_path(path)
+        target, wanted = checked_path(path), TurnFilter.of(where, scope)
         with self._entering:
             check_target(target, self._collection)
-            selection = select(self._collection)
+            selection = select(self._collection, wanted)
         return export_turns(selection, target, vectors=vectors)
 
-    async def aexport_jsonl(self, path: str | os.PathLike[str], *, vectors: bool = False) -> int:
+    async def aexport_jsonl(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+        vectors: bool = False,
+    ) -> int:
         """Await :meth:`export_jsonl`."""
-        return await asyncio.to_thread(self.export_jsonl, path, vectors=vectors)
+        return await asyncio.to_thread(self.export_jsonl, path, where=where, scope=scope, vectors=vectors)
 
     def import_jsonl(self, path: str | os.PathLike[str]) -> ImportResult:
         """Take in the turns of a file, each once; they are durable when this returns.
@@ -372,7 +401,13 @@ class Memory:
         self._collection.catch_up()
         return self.store.count()
 
-    def forget(self, turn_ids: str | Ids[str]) -> ForgetResult:
+    def forget(
+        self,
+        turn_ids: str | Ids[str] | None = None,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+    ) -> ForgetResult:
         """Forget turns for good: in memory, in the files and what was moved aside of them, and in other processes.
 
         A turn that is just being embedded, here or in another process, does not come back. When this returns, the
@@ -381,17 +416,29 @@ class Memory:
         Args:
             turn_ids: which turns, as ``TurnHit.turn_id`` gives them; unknown ones do no harm. Turns from elsewhere
                 with the same text, turn dict and metadata have the same id, and are forgotten together.
+            where: only turns whose metadata has these values under these keys; see :meth:`search`.
+            scope: only turns of this scope. Where several of the three are given, a turn must fulfil all.
 
         Raises:
-            ArgumentTypeError: an id is not text.
+            ArgumentTypeError: an id is not text, or a filter can't be used.
+            InvalidArgumentError: nothing says which turns; :meth:`clear` forgets all.
             StoreError: the files can't be written just now. What is not forgotten yet is said; it is forgotten as soon
                 as that works.
         """
-        return forgetting.forget(self._open, check_ids("turn_ids", turn_ids))
+        ids, wanted = None if turn_ids is None else check_ids("turn_ids", turn_ids), TurnFilter.of(where, scope)
+        if ids is None and not wanted.conditions:
+            raise InvalidArgumentError("forget needs turn_ids, where or scope; clear() forgets everything.")
+        return forgetting.forget(self._open, ids, wanted)
 
-    async def aforget(self, turn_ids: str | Ids[str]) -> ForgetResult:
+    async def aforget(
+        self,
+        turn_ids: str | Ids[str] | None = None,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+    ) -> ForgetResult:
         """Await :meth:`forget`."""
-        return await asyncio.to_thread(self.forget, turn_ids)
+        return await asyncio.to_thread(self.forget, turn_ids, where=where, scope=scope)
 
     def clear(self) -> None:
         """Forget all turns, those that wait to be embedded too; where they are persisted, the files as well.
@@ -559,6 +606,70 @@ class Memory:
         if self._closed or self._collection.closed:
             raise ClosedError("The memory is closed; turns can't be added to it any more.")
         return self._collection
+
+    # Listing: last, because from here on the class has a list of its own
+
+    async def alist(
+        self,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> TurnPage:
+        """Await :meth:`list`."""
+        return await asyncio.to_thread(self.list, where=where, scope=scope, limit=limit, cursor=cursor)
+
+    def list(
+        self,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> TurnPage:
+        """Return the next turns, oldest first, also those that wait to be embedded or were given up.
+
+        Each turn keeps its place, by its time and its id: whatever is added or forgotten between two pages, every
+        turn that stays is given once.
+
+        Args:
+            where: only turns whose metadata has these values under these keys; see :meth:`search`.
+            scope: only turns of this scope.
+            limit: how many at the most.
+            cursor: where the last page ended, ``page.cursor``; ``None`` for the first page.
+
+        Returns:
+            The turns, and the cursor for the next page. No embedder is needed.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
+
+        Examples:
+            >>> from ffai.testing import FakeEmbedder
+            >>> memory = Memory(FakeEmbedder())
+            >>> for number in range(3):
+            ...     _ = memory.remember(f"Question {number}", "Answer", timestamp=number)
+            >>> page = memory.list(limit=2)
+            >>> [turn.prompt for turn in page.turns], [turn.prompt for turn in memory.list(cursor=page.cursor).turns]
+            (['Question 0', 'Question 1'], ['Question 2'])
+        """
+        wanted, after = TurnFilter.of(where, scope), place_at(cursor)
+        check_whole("limit", limit, least=1)
+        self._collection.catch_up()
+        with self._collection.changing:  # a turn leaves the waiting ones a moment before it is in the store
+            unembedded, selection = _unembedded(self._collection), self.store._select(wanted)
+        return page_of(selection, unembedded, wanted, limit=limit, after=after, now=time.time())
+
+
+def _search(distinct: bool, store: TurnVectorStore, query: Vector, **asked: Any) -> list[TurnHit]:
+    return search_distinct(store, query, **asked) if distinct else store.search(query, **asked)
+
+
+def _unembedded(collection: Collection) -> list[Unembedded]:
+    """Return the turns of a collection that have no vector."""
+    rows = collection.journal.read(lambda journal: journal._read(_UNEMBEDDED))
+    return [Unembedded(NewTurn(*turn), "failed" if failed else "waiting") for *turn, failed in rows]
 
 
 def _check_embedder(embeddings: object) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
 from contextlib import closing, suppress
 from functools import partial
 from typing import Literal
 
 from ffai.core.embeddings.protocol import Embedder, embedder_name
 from ffai.core.memory.collection import Collection
+from ffai.core.memory.expiring import Expiring
 from ffai.core.memory.forgetting import tell_what_others_forgot
 from ffai.core.memory.journal_file import Durability
 from ffai.core.memory.parquet import read_facts
@@ -47,7 +49,7 @@ def open_collection(
         ModelChangedError: the vectors are of another model, and that is to be an error. Nothing is changed.
     """
     collection = Collection(embedder, store, place, durability)
-    collection.chores.append(partial(tell_what_others_forgot, collection))
+    collection.chores += [partial(tell_what_others_forgot, collection), Expiring(collection)]
     if not collection.journal.healthy:
         collection.when_healed = partial(_bring_in, collection, "reindex")  # nobody is there to be told
     try:
@@ -83,25 +85,25 @@ def _bring_in(collection: Collection, on_model_change: OnModelChange) -> None:
     old = found.old_rows(besides=given)
     newer = [(turn.new, turn.vectors) for turn in changes.indexed if turn.new.turn_id not in given]
     vectors = _Vectors(collection.embedder, on_model_change)
-    old_fit = not old.turns or vectors.fit(in_file.model, old.vectors.shape[1])
+    old_fit = not len(old) or vectors.fit(in_file.model, old.vectors.shape[1])
     newer_fit = not newer or vectors.fit(changes.model, newer[0][1][0].size)
     collection.model_is_unknown = vectors.are_unknown
-    collection.saver.found(len(found.rows.turns), in_file)
+    collection.saver.found(len(found.rows), in_file)
     collection.journal.write(lambda journal: journal.start_above(in_file.change))
-    if old_fit and old.turns:
+    if old_fit:
         old.add_to(collection.store, found.parts)
     if newer_fit:
         collection.store._put(newer)
-    others = [*([] if old_fit else old.turns), *([] if newer_fit else [turn for turn, _ in newer])]
+    others = [*([] if old_fit else old.turns()), *([] if newer_fit else [turn for turn, _ in newer])]
     if others:
         collection.embed_again(others)
     known = {turn.new.turn_id for turn in changes.indexed} | found.unembedded
-    known |= {turn.turn_id for turn in found.rows.turns}
+    known.update(found.rows.ids)
     collection.keep([pair for turn_id, pair in given.items() if turn_id not in known])
     collection.journal.write(lambda journal: journal.note("model", embedder_name(collection.embedder)))
     collection.follower.begin(found)
     is_forgetting = collection.journal.read(lambda journal: journal.fact("forgetting") is not None)
-    if found.unembedded or is_forgetting:
+    if found.unembedded or is_forgetting or collection.store._expired(time.time()):
         collection.wake()
 
 

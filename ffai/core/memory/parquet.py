@@ -117,9 +117,8 @@ def read_rows(path: Path) -> tuple[Rows, FileFacts]:
 
 def _read_rows(path: Path) -> tuple[Rows, FileFacts]:
     frame, noted, facts = _read_whole(path)
-    columns = (frame[name].to_list() for name in ("text", "turn", "metadata"))
-    turns = list(map(NewTurn, with_content_ids(noted, frame), *columns))
-    return Rows(turns, vectors_of(frame, str(path))), facts
+    texts, turns, metadata = (frame[name].to_list() for name in ("text", "turn", "metadata"))
+    return Rows((with_content_ids(noted, frame), texts, turns, metadata), vectors_of(frame, str(path))), facts
 
 
 def read_file(path: Path) -> tuple[pl.DataFrame, FileFacts]:

@@ -45,7 +45,7 @@ class Found:
         """Return the rows of the file that nothing has replaced since, without those that have one of the ids."""
         newer = {turn.new.turn_id for turn in self.changes.indexed}
         replaced = {*newer, *self.unembedded, *self.changes.forgotten, *besides}
-        each = {turn.turn_id: row for row, turn in enumerate(self.rows.turns) if turn.turn_id not in replaced}
+        each = {turn_id: row for row, turn_id in enumerate(self.rows.ids) if turn_id not in replaced}
         return self.rows.only(list(each.values()))
 
     def fill(self, store: TurnVectorStore) -> None:
@@ -92,7 +92,7 @@ def _newest_readable(place: Place, notes: list[str]) -> tuple[Rows, FileFacts]:
             _say(f"{path.name!r} can't be opened: {error}", notes)
             continue
         if path == place.backup:
-            note = f"{place.file.name!r} is gone or damaged; {len(rows.turns)} turns come from {path.name!r}."
+            note = f"{place.file.name!r} is gone or damaged; {len(rows)} turns come from {path.name!r}."
             _say(note, notes, logging.WARNING)
             _restore(place)
         return rows, facts

@@ -9,7 +9,7 @@ from ffai.core.memory.collection import Collection
 from ffai.core.memory.indexing import MAX_BATCH
 from ffai.core.memory.vectorise import embed_turns
 from ffai.core.similarity import Vector
-from ffai.errors import ClosedError
+from ffai.errors import ClosedError, StoreError
 
 Progress = Callable[[int, int], object]
 """Is told how many turns are done, and how many there are."""
@@ -17,24 +17,43 @@ Progress = Callable[[int, int], object]
 
 def reindex(collection: Collection, embedder: Embedder, progress: Progress | None = None) -> None:
     """Embed all stored texts with another embedder, then use it; see :meth:`Memory.reindex`."""
-    vectors: list[list[Vector]] = []
-    epoch = collection.epoch
+    vectors: dict[str, list[Vector]] = {}  # by text: turns come, go and change places meanwhile
     while True:
-        texts = collection.store._texts(len(vectors))
-        for start in range(0, len(texts), MAX_BATCH):
-            size = vectors[0][0].size if vectors else None
-            vectors += embed_turns(embedder, texts[start : start + MAX_BATCH], size)
-            if progress is not None:
-                progress(len(vectors), max(len(vectors), collection.store.count()))
+        _refuse_a_third_model(collection, embedder)
+        _embed_missing(collection, embedder, vectors, progress)
         with collection.changing:
             if collection.closed:
                 raise ClosedError("The memory was closed, or moved, while it was embedded again.")
             collection.catch_up()
-            if epoch != collection.epoch:
-                vectors, epoch = [], collection.epoch
-            elif collection.store.count() == len(vectors):
-                _switch(collection, embedder, vectors)
+            texts = collection.store._texts()
+            if all(text in vectors for text in texts):
+                _refuse_a_third_model(collection, embedder)
+                _switch(collection, embedder, [vectors[text] for text in texts])
                 return
+
+
+def _refuse_a_third_model(collection: Collection, embedder: Embedder) -> None:
+    other = collection.follower.model if collection.follower else None
+    if other not in (None, embedder_name(embedder)):
+        raise StoreError(
+            f"Another process has embedded the turns with {other!r} meanwhile, and this one does not have all of them. "
+            "Start it anew, then change the model."
+        )
+
+
+def _embed_missing(
+    collection: Collection, embedder: Embedder, vectors: dict[str, list[Vector]], progress: Progress | None
+) -> None:
+    texts = collection.store._texts()
+    missing = list(dict.fromkeys(text for text in texts if text not in vectors))
+    size = next((group[0].size for group in vectors.values()), None)
+    for start in range(0, len(missing), MAX_BATCH):
+        some = missing[start : start + MAX_BATCH]
+        groups = embed_turns(embedder, some, size)
+        vectors.update(zip(some, groups, strict=True))
+        size = groups[0][0].size
+        if progress is not None:
+            progress(len(texts) - max(0, len(missing) - start - len(some)), len(texts))
 
 
 def _switch(collection: Collection, embedder: Embedder, vectors: list[list[Vector]]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
@@ -12,10 +14,11 @@ from numpy.typing import NDArray
 
 from ffai._fork import held_over_forks
 from ffai.core.arguments import check_number, check_whole
+from ffai.core.memory.filters import EVERY_TURN, Scope, TurnFilter, Where
 from ffai.core.memory.hit import Entry, TurnHit
 from ffai.core.memory.identity import NewTurn, turn_from_elsewhere
-from ffai.core.memory.ranking import closest
-from ffai.core.memory.table import Groups, Table
+from ffai.core.memory.selection import Selection
+from ffai.core.memory.table import Columns, Groups, Table, columns_of
 from ffai.core.similarity import Vector, as_vector
 from ffai.errors import DimensionError
 from ffai.typing import Metadata
@@ -37,8 +40,8 @@ class TurnVectorStore:
     """
 
     def __init__(self) -> None:
-        self._lock = held_over_forks(threading.Lock())
-        self._table = Table()
+        self._lock, self._reading = (held_over_forks(threading.Lock()) for _ in range(2))
+        self._table = Table(self._reading)
         self._keeper: Callable[[NewTurn, Sequence[Vector]], int] | None = None
         """Adds turns in the place of this store, where they are kept in files too."""
 
@@ -82,12 +85,12 @@ class TurnVectorStore:
         with self._lock:
             size = self.dimensions or vectors[0].size
             group = [as_vector(vector, size) for vector in vectors]
-            self._table.extend([self._table.named(turn)], [group])
+            self._table.extend(columns_of([self._table.named(turn)]), [group])
             return self._table.count - 1
 
-    def _extend(self, turns: Sequence[NewTurn], groups: Groups) -> None:
+    def _extend(self, turns: Columns, groups: Groups) -> None:
         """Add turns whose vectors are finite."""
-        if not len(turns):
+        if not len(groups):
             return
         size = groups.shape[-1] if isinstance(groups, np.ndarray) else groups[0][0].size
         with self._lock:
@@ -102,7 +105,7 @@ class TurnVectorStore:
             if replaced := {turn.turn_id for turn, _ in new if turn.turn_id in self._table.entry_of}:
                 self._table = self._table.without(replaced)
         if new:
-            self._extend([turn for turn, _ in new], [vectors for _, vectors in new])
+            self._extend(columns_of([turn for turn, _ in new]), [vectors for _, vectors in new])
 
     def _drop(self, turn_ids: Collection[str]) -> int:
         """Drop turns; returns how many there were."""
@@ -112,55 +115,86 @@ class TurnVectorStore:
                 self._table = self._table.without(turn_ids)
             return before - self._table.count
 
-    def search(self, query_embedding: Numbers, top_k: int = 5, threshold: float | None = None) -> list[TurnHit]:
-        """Find the turns closest to a vector.
+    def search(
+        self,
+        query_embedding: Numbers,
+        top_k: int = 5,
+        threshold: float | None = None,
+        *,
+        where: Where | None = None,
+        scope: Scope | None = None,
+    ) -> list[TurnHit]:
+        """Find the turns closest to a vector, of those that have not expired.
 
         Args:
             query_embedding: shape ``(dim,)``.
             top_k: how many at the most; none for 0 or less.
             threshold: keeps scores of at least this cosine; ``None`` keeps all.
+            where: only turns whose metadata has these values under these keys; see
+                :meth:`~ffai.core.memory.filters.TurnFilter.of`.
+            scope: only turns of this scope: each field that is given must be the same.
 
         Returns:
             Best first; equal scores in the order they were added.
 
         Raises:
             BadVectorError: the vector is not finite, or (:class:`DimensionError`) of another size.
-            ArgumentTypeError: ``top_k`` is not an int, or ``threshold`` is not a number.
-            InvalidArgumentError: ``threshold`` is NaN.
+            ArgumentTypeError: ``top_k`` is not an int, ``threshold`` is not a number, or a filter is no mapping or
+                holds what nothing can be equal to.
+            InvalidArgumentError: ``threshold`` is NaN, or a scope has no such field.
         """
         check_whole("top_k", top_k)
         if threshold is not None:
             check_number("threshold", threshold)
-        query = as_vector(query_embedding)
-        table, count = self._snapshot()
-        if top_k <= 0 or not count or table.vectors is None:
-            return []
-        query = as_vector(query, table.vectors.dimensions)
-        found = zip(*closest(query, table, count, top_k), strict=True)
-        return [
-            _hit(table, int(entry), float(score)) for entry, score in found if threshold is None or score >= threshold
-        ]
+        query, wanted = as_vector(query_embedding), TurnFilter.of(where, scope)
+        selection = self._select(wanted)
+        return [selection.hit(entry, score) for entry, score in selection.closest(query, top_k, threshold)]
 
     def iter_entries(self) -> Iterator[Entry]:
         """Yield copies of all turns, in the order they were added; the numbers are those that were given."""
-        table, count = self._snapshot()
-        for entry in range(count):
+        selection = self._select()
+        table = selection.table
+        for entry in selection.entries().tolist():
             own = table.group(entry)[0].tolist()
             yield Entry(table.texts[entry], own, json.loads(table.turns[entry]), json.loads(table.metadata[entry]))
 
     def count(self) -> int:
-        """Return how many turns are stored."""
-        return self._table.count
+        """Return how many turns are stored and have not expired."""
+        return len(self._select())
 
     def clear(self) -> None:
         """Drop all turns; vectors of another size may then be added."""
         with self._lock:
-            self._table = Table()
+            self._table = Table(self._reading)
 
     def _snapshot(self) -> tuple[Table, int]:
         """Return the table, and how many of its entries are whole."""
         with self._lock:
             return self._table, self._table.count
+
+    def _select(self, wanted: TurnFilter = EVERY_TURN) -> Selection:
+        """Return the turns that a filter allows, as they are now."""
+        return Selection.of(*self._snapshot(), wanted, time.time())
+
+    def _chosen(self, wanted: TurnFilter) -> list[str]:
+        """Return the ids of the turns that a filter allows, also of those that have expired: for who drops them."""
+        selection = Selection.of(*self._snapshot(), wanted, -math.inf)
+        return [selection.table.ids[entry] for entry in selection.entries().tolist()]
+
+    def _held(self) -> int:
+        """Count all turns that are kept, also those that have expired and were not dropped yet."""
+        return self._table.count
+
+    def _expired(self, now: float) -> list[str]:
+        """Return the ids of the turns that are not found any more, for who drops them.
+
+        Args:
+            now: the time, in seconds since the epoch.
+        """
+        table, count = self._snapshot()
+        if now < table.earliest_expiry:
+            return []
+        return [table.ids[entry] for entry in np.flatnonzero(table.expires.view(count) <= now).tolist()]
 
     def _columns(self) -> tuple[list[NewTurn], Vector]:
         """Return all turns, and their own vectors: shape ``(entries, dim)``."""
@@ -194,10 +228,10 @@ class TurnVectorStore:
         with self._lock:
             return self._table.entry_of[turn_id]
 
-    def _free_id(self, turn: NewTurn) -> NewTurn:
-        """Return a turn under the id it would have here."""
+    def _free_id(self, turn: NewTurn, taken: Collection[str]) -> NewTurn:
+        """Return a turn under the id it would have here, if it is none of those that are taken."""
         with self._lock:
-            return self._table.named(turn)
+            return self._table.named(turn, taken)
 
     def _replace(self, vectors: Sequence[Sequence[Vector]]) -> bool:
         """Give all entries new vectors, in one step.
@@ -209,11 +243,11 @@ class TurnVectorStore:
             ``False``, with nothing changed, if entries have come that have none among ``vectors``.
         """
         with self._lock:
-            table, fresh = self._table, Table()
+            table, fresh = self._table, Table(self._reading)
             if table.count != len(vectors):
                 return False
             if vectors:
-                fresh.extend([table.turn(entry) for entry in range(table.count)], vectors)
+                fresh.extend(table.columns(range(table.count)), vectors)
             self._table = fresh
             return True
 
@@ -221,13 +255,3 @@ class TurnVectorStore:
         """Hold what another store holds, which is not used any more."""
         with self._lock:
             self._table = other._table
-
-
-def _hit(table: Table, entry: int, score: float) -> TurnHit:
-    return TurnHit(
-        score=score,
-        turn=json.loads(table.turns[entry]),
-        turn_index=entry,
-        text=table.texts[entry],
-        metadata=json.loads(table.metadata[entry]),
-    )

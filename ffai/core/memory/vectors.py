@@ -12,6 +12,7 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
+from ffai.core.memory.recent_rows import GatheredRows, RecentRows
 from ffai.core.similarity import Vector, rounding_bound, unit
 
 SMALLEST_BLOCK = 1024
@@ -19,6 +20,9 @@ LARGEST_BLOCK = 65_536
 """Rows. Blocks double up to this size; the operating system gives them memory as they fill."""
 AT_ONCE = 512
 """Rows that are added in one go, so that what is made on the way stays in the processor's cache."""
+
+KEEP_GATHERED = 16
+"""Rows that were gathered for a search are kept for the next one, an n-th of all at the most."""
 
 Singles = NDArray[np.float32]
 
@@ -59,6 +63,7 @@ class VectorBlocks:
         self._blocks: list[_Block] = []
         self._starts: list[int] = []
         self._doubles: dict[int, Vector] = {}
+        self._recent = RecentRows()
         self._largest_loss = 0.0
         """How far the bytes of a row are from its direction at the most."""
 
@@ -131,12 +136,31 @@ class VectorBlocks:
         if not self._with_bytes:
             return self.score(query, rows), rounding_bound(self.dimensions)
         probe_bytes, probe_scales, lost = as_bytes(query.astype(np.float32)[None])
+        gathered = self._gather(rows)
+        known = len(gathered.rows)
         scores = np.empty(rows.size, dtype=np.float32)
-        for block, places in self._by_block(rows):
-            there = rows[places] - block.start
-            scores[places] = _byte_products(probe_bytes, _bytes_of(block)[there]) * block.scales[there]
+        if known:
+            np.multiply(_byte_products(probe_bytes, gathered.bytes), gathered.scales, out=scores[:known])
+        for block, places in self._by_block(rows[known:]):
+            there = rows[known:][places] - block.start
+            products = _byte_products(probe_bytes, np.take(_bytes_of(block), there, axis=0))
+            scores[known:][places] = products * block.scales[there]
         scores *= probe_scales[0]
         return scores, self._error(lost)
+
+    def _gather(self, rows: NDArray[np.intp]) -> GatheredRows:
+        """Return the bytes of rows, or of the first ones: a search among the same rows as before finds them at hand."""
+        gathered = self._recent.beginning_of(rows)
+        if not len(gathered.rows):
+            gathered = GatheredRows(
+                rows, np.empty((rows.size, self.dimensions), dtype=np.int8), np.empty(rows.size, dtype=np.float32)
+            )
+            for block, places in self._by_block(rows):
+                there = rows[places] - block.start
+                gathered.bytes[places] = np.take(_bytes_of(block), there, axis=0)
+                gathered.scales[places] = block.scales[there]
+            self._recent.keep(gathered, most=self.count // KEEP_GATHERED)
+        return gathered
 
     def _error(self, lost: float) -> float:
         """Bound the error of a rough score; ``lost`` is how far the bytes of the query are from it."""
@@ -176,9 +200,16 @@ class VectorBlocks:
                     found[place] = vector
         return found
 
-    def _by_block(self, rows: NDArray[np.intp]) -> Iterator[tuple[_Block, NDArray[np.intp]]]:
+    def _by_block(self, rows: NDArray[np.intp]) -> Iterator[tuple[_Block, slice | NDArray[np.intp]]]:
         """Yield each block that has some of the rows, with their places among them."""
         if not rows.size:
+            return
+        if (rows[1:] >= rows[:-1]).all():
+            first, last = np.searchsorted(self._starts, rows[[0, -1]], side="right") - 1
+            ends = [*np.searchsorted(rows, self._starts[first + 1 : last + 1]).tolist(), rows.size]
+            for block, start, end in zip(self._blocks[first : last + 1], [0, *ends], ends, strict=False):
+                if start < end:
+                    yield block, slice(start, end)
             return
         blocks = np.searchsorted(self._starts, rows, side="right") - 1
         for number in np.unique(blocks).tolist():

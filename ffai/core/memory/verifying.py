@@ -88,8 +88,8 @@ class _Look:
     def _look_at_files(self, collection: Collection, place: Place, stored: set[str], waiting: set[str]) -> None:
         for name, path in (("file", place.file), ("backup", place.backup)):
             rows = self._read(path)
-            self.ids[name] = [turn.turn_id for turn in rows.turns]
-            self.turns[name] = len(rows.turns)
+            self.ids[name] = list(rows.ids)
+            self.turns[name] = len(rows)
             if path == place.file:
                 self._look_at_rows(path, rows)
         faults = collection.journal.read(lambda journal: journal.faults())
@@ -115,7 +115,7 @@ class _Look:
     def _look_at_rows(self, path: Path, rows: Rows) -> None:
         if unsearchable := int((~rows.vectors.any(axis=1)).sum()):
             self.problems.append(f"{path.name!r}: {unsearchable} turns have a vector that can't be searched.")
-        repeated = [turn_id for turn_id, times in Counter(turn.turn_id for turn in rows.turns).items() if times > 1]
+        repeated = [turn_id for turn_id, times in Counter(rows.ids).items() if times > 1]
         if repeated:
             self.problems.append(f"{path.name!r}: {len(repeated)} turns are there more than once.")
             self.damaged.append(path)

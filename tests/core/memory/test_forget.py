@@ -8,6 +8,7 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,7 +16,8 @@ import pytest
 from ffai import FFAI
 from ffai.core.memory import Memory
 from ffai.core.memory.place import Place
-from ffai.errors import ArgumentTypeError, StoreError
+from ffai.core.scope import MemoryScope
+from ffai.errors import ArgumentTypeError, InvalidArgumentError, StoreError
 from ffai.testing import FakeClient, FakeEmbedder
 from tests.core.memory.conftest import Logged, Opener
 
@@ -132,7 +134,7 @@ def test_unknown_ids_do_no_harm(opened: Opener, tmp_path: Path) -> None:
     assert memory.count() == 7
 
 
-@pytest.mark.parametrize("ids", [5, None, [5], {"a": 1}, b"a"])
+@pytest.mark.parametrize("ids", [5, [5], {"a": 1}, b"a"])
 def test_ids_are_texts(opened: Opener, ids: object) -> None:
     with pytest.raises(ArgumentTypeError, match="turn_ids"):
         opened().forget(ids)  # type: ignore[arg-type]
@@ -291,3 +293,35 @@ def test_the_histories_and_their_exports_forget_too(tmp_path: Path) -> None:
         assert found_in(tmp_path / "exports") == found_in(tmp_path / "memory") == []
         assert MARKER not in str(list(ffai.history.raw)) + str(ffai.history.permanent.get_all_turns())
         assert [call["prompt"] for call in ffai.history.raw] == ["Where is the key?", "When?"]
+
+
+def test_turns_can_be_forgotten_by_what_was_attached_and_by_whose_they_are(opened: Opener, tmp_path: Path) -> None:
+    memory = opened(tmp_path)
+    ann, bob = (MemoryScope(actor_id=name, actor_type="user") for name in ("ann", "bob"))
+    for scope, project in ((ann, "x"), (ann, "y"), (bob, "x")):
+        memory.remember(f"{scope.actor_id} on {project}?", "Yes.", scope=scope, metadata={"project": project})
+    memory.flush()
+    before = memory.list(scope=bob).turns
+    assert memory.forget(scope=ann, where={"project": "y"}).count == 1
+    assert memory.forget(scope={"actor_id": "ann"}).count == 1
+    assert memory.list().turns == before
+    memory.remember("bob waits?", "Yes.", scope=bob)
+    assert memory.forget(where={"project": "x"}).count == 1
+    memory.flush()
+    assert [turn.prompt for turn in memory.list().turns] == ["bob waits?"]
+
+
+@pytest.mark.parametrize("chosen", [{}, {"where": {}}, {"scope": {}}, {"scope": MemoryScope()}])
+def test_forgetting_everything_has_to_be_said(opened: Opener, chosen: dict[str, Any]) -> None:
+    memory = opened()
+    fill(memory)
+    with pytest.raises(InvalidArgumentError, match="clear"):
+        memory.forget(**chosen)
+
+
+def test_the_filters_and_the_ids_must_agree(opened: Opener) -> None:
+    memory = opened()
+    marked = fill(memory)
+    memory.flush()
+    assert memory.forget(marked, where={"about": "something else"}).count == 0
+    assert memory.forget(marked, where={"about": MARKER}).count == 1

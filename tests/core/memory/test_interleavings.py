@@ -14,6 +14,7 @@ import pytest
 from ffai.core.memory import TurnVectorStore, load_store
 from ffai.testing import FakeEmbedder
 from tests.core.memory.conftest import Opener
+from tests.doubles.embedders import WatchedEmbedder
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -212,3 +213,24 @@ async def test_an_async_call_does_not_hold_the_loop_up_while_files_are_opened(op
     assert memory.count() == 1
     memory.close()
     assert load_store(tmp_path / "ffai_turns.parquet").count() == 1
+
+
+def test_what_is_forgotten_while_all_is_embedded_again_shifts_no_vector_to_another_turn(opened: Opener) -> None:
+    memory = opened()
+    ids = [memory.remember(f"old {number}", "x") for number in range(5)]
+    memory.flush()
+    new = WatchedEmbedder(16, model="fake/new")
+    with new.held():
+        thread = threading.Thread(target=memory.reindex, args=(new,))
+        thread.start()
+        assert new.entered.wait(10)
+        memory.forget(ids[0])
+        memory.remember("late", "x")
+        memory.flush()
+    thread.join(10)
+    assert not thread.is_alive()
+    right = FakeEmbedder(16)
+    texts = [*(f"old {number}\nx" for number in range(1, 5)), "late\nx"]
+    assert {entry.text: entry.embedding for entry in memory.store.iter_entries()} == {
+        text: right.embed([text])[0].tolist() for text in texts
+    }

@@ -222,7 +222,7 @@ def test_two_turns_of_one_content_are_reindexed_as_two(opened: Opener, tmp_path:
     mine = memory.search("a b", top_k=1)[0]
     memory.store.add(mine.text, FakeEmbedder().embed([mine.text])[0], mine.turn, mine.metadata)
     memory.reindex(FakeEmbedder(32, model=OTHER))
-    assert memory.count() == 4
+    assert memory.count() == 3, "a turn with an id of its own is there once"
     assert {len(entry.embedding) for entry in memory.store.iter_entries()} == {32}
     assert memory.search("same")[0].text == hit.text
 
