@@ -33,8 +33,8 @@ lint: $(VENV)/.dev  ## style, types, and the direction of imports
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 
-bench: $(VENV)/.dev  ## the figures, side by side with their rivals
-	$(PY) -m benchmarks
+bench: $(VENV)/.dev  ## the figures, side by side with their rivals; PARTS="search rivals" for some of them
+	$(PY) -m benchmarks $(PARTS)
 
 docs: $(VENV)/.docs  ## build the documentation into build/docs
 	$(VENV)/bin/zensical build

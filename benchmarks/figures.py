@@ -5,6 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar
+
+
+class Line(Protocol):
+    """What a part of the benchmarks yields: a dataclass that prints as a line and may miss a target."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def missed(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -16,8 +26,12 @@ class Figure:
     unit: str
     target: float
 
+    @property
+    def missed(self) -> bool:
+        return self.value > self.target
+
     def __str__(self) -> str:
-        mark = "ok" if self.value <= self.target else "MISSED"
+        mark = "MISSED" if self.missed else "ok"
         return f"{self.what:<72} {self.value:>10.3g} {self.unit:<3} (at most {self.target:g})  {mark}"
 
 
@@ -36,10 +50,13 @@ def quantile(durations: Sequence[float], share: float) -> float:
     return durations[min(len(durations) - 1, int(len(durations) * share))]
 
 
-def show(figures: Iterable[Figure]) -> int:
-    """Print a line a figure as it is measured; return how many missed their target."""
-    missed = 0
-    for figure in figures:
-        print(figure, flush=True)
-        missed += figure.value > figure.target
-    return missed
+L = TypeVar("L", bound=Line)
+
+
+def show(lines: Iterable[L]) -> list[L]:
+    """Print each line as it is measured; return all."""
+    shown = []
+    for line in lines:
+        print(line, flush=True)
+        shown.append(line)
+    return shown

@@ -59,6 +59,10 @@ class Another:
             raise error
         return result
 
+    def answers_within(self, seconds: float) -> bool:
+        """Tell whether it has an answer within a time."""
+        return self._pipe.poll(seconds)
+
     def do(self, work: Ask | str, *args: Any, **kwargs: Any) -> Any:
         """Let it do something, and wait for what that gives."""
         self.tell(work, *args, **kwargs)

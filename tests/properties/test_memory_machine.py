@@ -231,8 +231,8 @@ class MemoryMachine(RuleBasedStateMachine):
     def nothing_is_lost_or_doubled(self) -> None:
         if self.memory is not None:
             status = self.memory.status()
-            assert status.indexed + status.pending + len(status.failed) == len(self.turns)
-            assert (status.not_durable, status.problem, status.notes) == (0, None, ())
+            assert status.indexed + status.pending + len(status.failed) == len(self.turns), status
+            assert (status.not_durable, status.problem, status.notes) == (0, None, ()), status
 
     def look_into_the_folder(self) -> None:
         allowed = {f"{NAME}.{kind}" for kind in ("parquet", "bak", "sqlite3", "lock")}

@@ -45,7 +45,7 @@ def erase_all(place: Place) -> None:
     """
     remove_unfinished(place.file, place.backup)
     try:
-        for path in (place.file, place.backup, *place.set_aside()):
+        for path in (place.backup, place.file, *place.set_aside()):  # else a reader would take the backup for the rest
             for name in (f"{path}-wal", f"{path}-shm", path):
                 Path(name).unlink(missing_ok=True)
     except OSError as error:

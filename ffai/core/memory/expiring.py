@@ -6,14 +6,12 @@ import time
 
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.forgetting import forget
-from ffai.core.memory.saving import GROWTH, SMALL
+from ffai.core.memory.saving import GROWTH, PAUSE_WHILE_IN_USE, SMALL
 from ffai.core.memory.turn_json import read_notes
 from ffai.errors import StoreError
 
 LONGEST = 3600.0
 """Seconds that an expired turn stays in large files at the most, while there is work: all of them are written anew."""
-AGAIN = 1.0
-"""Seconds until the next try where the files can't be written."""
 FAILED_EVERY = 60.0
 """Seconds between two looks at the turns that failed."""
 
@@ -41,7 +39,7 @@ class Expiring:
         try:
             forget(self._collection, expired, patience=0.0)
         except StoreError:  # the files are being written, or can't be written just now
-            return AGAIN
+            return PAUSE_WHILE_IN_USE
         self._first_seen = None
         return None
 

@@ -38,6 +38,7 @@ def forget(
         wanted: only turns that fulfil this.
         patience: seconds to wait for another process that writes the files.
     """
+    asked = turn_ids or ()
     with collection.saver.kept_still(patience) if collection.saver else nullcontext():
         with collection.changing:
             collection.catch_up()
@@ -46,11 +47,10 @@ def forget(
             removed = _drop(collection, ids)
         removed["cache"] = forget_texts(collection.embedder, texts)
         with _finished_later(collection):
-            removed |= _erase(collection, turn_ids or ())
+            removed |= _erase(collection, asked)
             remains = _wait_for_empty_log(collection)
     collection.tell()
-    named = {*(turn_ids or ()), *ids}  # also unknown ones: an earlier try may have failed here
-    told = collection.listeners.tell(named)
+    told = collection.listeners.tell({*asked, *ids})  # also of unknown ones: an earlier try may have failed here
     return ForgetResult(tuple(sorted(ids)), removed | told, _remains(told) | remains)
 
 

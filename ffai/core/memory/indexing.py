@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
 from ffai.core.memory.backoff import (
+    LONGEST_WAIT,
     MAX_TRIES,
     asked_to_wait,
     concerns_every_text,
@@ -131,7 +132,7 @@ class Indexer:
     def _pause(self, error: BaseException, batch: Batch) -> None:
         """Leave a server alone as long as it asks, with all turns: they wait, and lose no try by it."""
         wait = asked_to_wait(error)
-        if wait is not None:
+        if wait is not None and wait < LONGEST_WAIT:  # longer ones are nonsense, or nothing to stand still for
             self._not_before, self._why = time.monotonic() + wait, _reason(error, batch)
 
     def _postpone(self, error: BaseException, batch: Batch) -> Batch:

@@ -46,7 +46,7 @@ def closest(
         return best
 
     guess = score(likely_best(rough, top_k))
-    floor = np.partition(guess, guess.size - top_k)[guess.size - top_k] if top_k < guess.size else -2.0
+    floor = np.partition(guess, guess.size - top_k)[guess.size - top_k] if top_k <= guess.size else -2.0
     possible = np.flatnonzero(rough >= np.float32(floor - error - rounding))
     chosen = possible[candidates(score(possible), top_k, rounding)]
     rows, starts = rows_of(chosen)

@@ -75,6 +75,8 @@ def read_collection(place: Place, journal: SteadyJournal, notes: list[str]) -> F
         )
         if since is None or changes.complete_from <= since:
             break  # else another process has written the file since, and dropped from the journal what it holds
+    if since is not None and since < changes.cleared_at:
+        rows = Rows.none()  # the process that cleared it ended before it could remove the file
     return Found(rows, facts, changes, unembedded, parts)
 
 

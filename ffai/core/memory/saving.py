@@ -34,7 +34,8 @@ GROWTH = 10
 PAUSE_AFTER_ERROR = 5.0
 PAUSE_WHILE_IN_USE = 1.0
 LONGEST_WRITE = 30.0
-"""Seconds that one who has something forgotten waits for the file to be written."""
+"""Seconds that one who has something forgotten, or who flushes, waits for another who writes the file."""
+IN_LINE = 0.05
 
 
 class FilesInUseError(StoreError):
@@ -56,6 +57,7 @@ class Saver:
         self._not_before, self._in_use = 0.0, False
         self.asked = False
         """Whether somebody waits for the file to hold every indexed turn."""
+        self._leave_line_at = 0.0
         self.problem: str | None = None
         """Why the file can't be written just now; the journal keeps the turns."""
 
@@ -76,6 +78,7 @@ class Saver:
 
     def ask(self) -> bool:
         """Ask for the file to be written; tells whether there is something to write."""
+        self._leave_line_at = time.monotonic() + LONGEST_WRITE
         self.asked = (self._unsaved() > 0 or self._owes()) and not has_lost_polars()
         return self.asked
 
@@ -90,7 +93,7 @@ class Saver:
             merge = self._is_due(drained)
             if merge or self._owes():
                 self.save(merge=merge)
-        if drained:
+        if drained and not self._in_use:
             self.asked = False
 
     def _is_due(self, drained: bool) -> bool:
@@ -125,8 +128,10 @@ class Saver:
                     self._facts, self._rows = elsewhere(_update_opened, self._place, merge)
                 else:
                     self._update(self._journal.active, merge)
-        except filelock.Timeout:  # another process writes it
-            self._in_use, self._not_before = True, time.monotonic() + PAUSE_WHILE_IN_USE
+        except filelock.Timeout:  # another process writes it, maybe without what was indexed a moment ago
+            self.asked = self.asked and time.monotonic() < self._leave_line_at
+            self._in_use = True
+            self._not_before = time.monotonic() + (IN_LINE if self.asked else PAUSE_WHILE_IN_USE)
             return
         except (OSError, StoreError) as error:
             if self.problem is None:
@@ -134,7 +139,7 @@ class Saver:
             self.problem, self._not_before = str(error), time.monotonic() + PAUSE_AFTER_ERROR
             return
         finally:
-            self.asked = False
+            self.asked = self.asked and self._in_use
         if self.problem is not None:
             logger.warning("The memory file %r can be written again.", str(self._place.file))
         self.problem = None

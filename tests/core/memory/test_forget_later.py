@@ -43,3 +43,25 @@ def test_it_waits_quietly_for_one_who_writes_the_file(opened: Opener, tmp_path: 
         memory.flush()
     assert is_empty_soon(tmp_path / "ffai_turns.sqlite3-wal")
     assert logged() == []
+
+
+def test_what_was_cleared_stays_so_though_the_process_ended_before_the_files_were_removed(
+    opened: Opener, tmp_path: Path
+) -> None:
+    memory = opened(tmp_path)
+    for prompt in ("Where is the key?", "Where is the cat?"):
+        memory.remember(prompt, "On the mat.")
+        memory.flush()
+    files = [tmp_path / "ffai_turns.parquet", tmp_path / "ffai_turns.bak"]
+    before = [path.read_bytes() for path in files]
+    memory.clear()
+    memory.close()
+    for path, content in zip(files, before, strict=True):
+        path.write_bytes(content)
+
+    again = opened(tmp_path)
+    assert again.count() == 0
+    again.remember("Where is the dog?", "In the house.")
+    again.close()
+    assert not any(b"mat" in path.read_bytes() for path in files if path.exists())
+    assert opened(tmp_path).count() == 1

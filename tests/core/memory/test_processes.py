@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import filelock
 import pytest
 
 from ffai.core.memory import Memory, load_store
@@ -17,7 +18,7 @@ from tests.doubles.processes import LONGEST, Another, embedder_of
 ALL = 10**6
 SOON = 1.0
 """Seconds after which a turn of another process is to be seen by one who asks."""
-BUSY = 6.0
+BUSY = 8.0
 """Times that a busy machine may take longer."""
 
 
@@ -81,7 +82,8 @@ def test_what_two_write_at_once_a_third_sees_while_they_do(processes: list[Anoth
     assert seen.keys() == accepted.keys()
     assert len(accepted) == 1000
     late = sorted(seen[turn_id] - at for turn_id, at in accepted.items())
-    assert late[-1] < SOON * BUSY
+    assert late[len(late) // 2] < SOON * BUSY
+    assert late[-1] < SOON * BUSY * 3
     for process in processes:
         assert process.do("flush").pending == 0
         assert process.do("count") == 1000
@@ -247,3 +249,13 @@ def test_a_turn_that_is_being_embedded_while_another_changes_the_model_is_left_t
     asked = time.monotonic()
     while turn_id not in two.do(ids):
         assert time.monotonic() < asked + SOON * BUSY
+
+
+def test_a_flush_waits_for_another_that_writes_the_file(processes: list[Another], tmp_path: Path) -> None:
+    one = processes[0]
+    with filelock.FileLock(tmp_path / "ffai_turns.lock"):
+        one.do("remember", "Where is the key?", "Under the mat.")
+        one.tell("flush")
+        assert not one.answers_within(0.5)
+    assert one.answer().indexed == 1
+    assert load_store(tmp_path / "ffai_turns.parquet").count() == 1
