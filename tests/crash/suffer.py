@@ -1,13 +1,12 @@
-"""A program that meets faults: ``python -m tests.crash.suffer <life> <fault> <folder> <how> <first> <step>``.
+"""A program that meets faults: ``python -m tests.crash.suffer <life> <folder> <first> <step> <times> <fault/how>...``.
 
-It lives a life again and again, each time with the fault at a later call, until no call is left that could fail. It
-prints what went wrong besides the fault.
+It lives a life again and again, each time with the fault at a later call, until no call is left that could fail, or so
+many times. It prints what went wrong besides the fault.
 """
 
 from __future__ import annotations
 
 import faulthandler
-import itertools
 import shutil
 import sys
 import traceback
@@ -56,12 +55,12 @@ def _assert_told(folder: Path, memory: Memory, ledger: Ledger) -> None:
     assert status.not_durable >= len(wanted - kept.ids), (status, wanted - kept.ids)
     if wanted - set(kept.file):
         assert status.problem, status
-    assert wanted <= {*ids_in(memory), *kept.waiting}
+    assert wanted <= {*ids_in(memory), *kept.waiting, *kept.indexed}, (status, wanted, kept)
 
 
-def main(life: str, fault: str, folder: Path, how: str, first: int, step: int) -> None:
-    """Try every ``step``-th call from the first one on."""
-    for call in itertools.count(first, step):
+def main(life: str, fault: str, folder: Path, how: str, calls: range) -> None:
+    """Try some calls."""
+    for call in calls:
         here = folder / str(call)
         here.mkdir(parents=True)
         faulthandler.dump_traceback_later(100, exit=True)
@@ -73,9 +72,17 @@ def main(life: str, fault: str, folder: Path, how: str, first: int, step: int) -
             met = True
         shutil.rmtree(here, ignore_errors=True)
         if not met:
-            say("lived", call)
-            return
+            break
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4], int(sys.argv[5]), int(sys.argv[6]))
+    first, step, times = map(int, sys.argv[3:6])
+    for way in sys.argv[6:]:
+        main(
+            sys.argv[1],
+            way.split("/")[0],
+            Path(sys.argv[2]),
+            way.split("/")[1],
+            range(first, first + step * times, step),
+        )
+    say("lived")

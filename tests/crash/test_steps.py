@@ -14,7 +14,7 @@ from tests.crash.faults import FOR_EVER, ROOT, needs_a_compiler, with_faults
 from tests.crash.ledger import Ledger, assert_recovers
 from tests.crash.scenario import LIVES
 
-SHORT_FORM = 4
+SHORT_FORM = 3
 """Deaths that the short form tries in each life."""
 
 pytestmark = needs_a_compiler

@@ -6,8 +6,9 @@ import time
 
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.forgetting import forget
-from ffai.core.memory.saving import GROWTH, PAUSE_WHILE_IN_USE, SMALL, FilesInUseError
+from ffai.core.memory.saving import GROWTH, PAUSE_WHILE_IN_USE, SMALL
 from ffai.core.memory.turn_json import read_notes
+from ffai.errors import StoreError
 
 LONGEST = 3600.0
 """Seconds that an expired turn stays in large files at the most, while there is work: all of them are written anew."""
@@ -37,7 +38,7 @@ class Expiring:
             return None
         try:
             forget(self._collection, expired, patience=0.0)
-        except FilesInUseError:
+        except StoreError:  # the files are being written, or can't be written just now
             return PAUSE_WHILE_IN_USE
         self._first_seen = None
         return None

@@ -114,13 +114,18 @@ class Journal(JournalReader):
             row = (turn.turn_id, turn.text, turn.turn, turn.metadata, time.time(), self.owner)
             return db.execute(_ARRIVE, row).lastrowid or 0
 
-    def index_again(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], model: str) -> list[int | None]:
+    def index_again(
+        self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]], model: str, *, since: int
+    ) -> list[int | None] | None:
         """Give all turns vectors of another model, which is the collection's from now on.
 
         Returns:
-            For each turn the number of its change; ``None`` where another process has forgotten it meanwhile.
+            For each turn the number of its change; ``None`` where another process has forgotten it meanwhile, or
+            instead of them all, with nothing kept, where one has cleared everything since a change.
         """
         with self._writing() as db:
+            if int(_fact(db, "cleared_at") or 0) > since:
+                return None
             _note(db, "model", model)
             gone = _forgotten(db)
             return [None if turn.turn_id in gone else self._index(db, turn, vectors) for turn, vectors in turns]

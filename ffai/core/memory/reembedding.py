@@ -24,12 +24,13 @@ def reindex(collection: Collection, embedder: Embedder, progress: Progress | Non
         with collection.changing:
             if collection.closed:
                 raise ClosedError("The memory was closed, or moved, while it was embedded again.")
+            known = collection.journal.read(lambda journal: journal.last_change())
             collection.catch_up()
             texts = collection.store._texts()
             if all(text in vectors for text in texts):
                 _refuse_a_third_model(collection, embedder)
-                _switch(collection, embedder, [vectors[text] for text in texts])
-                return
+                if _switch(collection, embedder, [vectors[text] for text in texts], known):
+                    return
 
 
 def _refuse_a_third_model(collection: Collection, embedder: Embedder) -> None:
@@ -56,12 +57,17 @@ def _embed_missing(
             progress(len(texts) - max(0, len(missing) - start - len(some)), len(texts))
 
 
-def _switch(collection: Collection, embedder: Embedder, vectors: list[list[Vector]]) -> None:
+def _switch(collection: Collection, embedder: Embedder, vectors: list[list[Vector]], known: int) -> bool:
+    """Exchange all vectors; ``False``, with nothing done, where another process has cleared all since a change."""
     turns = [turn for turn, _ in collection.store._turns()]
     if collection.place is not None:
         pairs, name = list(zip(turns, vectors, strict=True)), embedder_name(embedder)
-        collection.did(collection.journal.write(lambda journal: journal.index_again(pairs, name)))
+        changes = collection.journal.write(lambda journal: journal.index_again(pairs, name, since=known))
+        if changes is None:
+            return False
+        collection.did(changes)
     with collection.switching:
         collection.store._replace(vectors)
         collection.embedder = embedder
     collection.wake()
+    return True

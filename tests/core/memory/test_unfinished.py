@@ -128,8 +128,12 @@ def test_a_turn_that_another_process_forgets_is_not_brought_back_by_a_change_of_
     vectors = [list(FakeEmbedder().embed([turn.text])) for turn in turns]
     journal.index(list(zip(turns, vectors, strict=True)))
     journal.forget([turns[0].turn_id])  # since the one who embeds them again has looked
-    journal.index_again(list(zip(turns, vectors, strict=True)), "fake/other")
+    journal.index_again(list(zip(turns, vectors, strict=True)), "fake/other", since=0)
     assert journal.ids() == {turns[1].turn_id}
     journal.embed_again(turns, "fake/third")
     assert journal.ids() == {turns[1].turn_id}
+    known = journal.last_change()
+    journal.clear()
+    assert journal.index_again(list(zip(turns, vectors, strict=True)), "fake/third", since=known) is None
+    assert journal.ids() == set()
     journal.close()
