@@ -82,9 +82,13 @@ class Process:
         threading.Event().wait(chance.random() * (OPENING if at_start else WRITING))
 
     def kill(self) -> Ledger:
-        """Kill it; gives what it said."""
+        """Kill it; gives what it said. Turns may be lost only where it has said that they are not durable just now."""
         self.process.kill()
-        return self._ended(-signal.SIGKILL)
+        ledger = self._ended(-signal.SIGKILL)
+        told = self.errors.read_text()
+        if told.rfind("New turns are kept in memory") > told.rfind("can be written again"):
+            ledger.doubtful |= ledger.accepted.keys() - ledger.forgotten
+        return ledger
 
     def close(self) -> Ledger:
         """Let it close the memory and end; gives what it said."""
@@ -122,6 +126,7 @@ class Process:
 def begin(folder: Path, chance: random.Random) -> Ledger:
     """Make a collection; a large one at times, whose file is not rewritten for each turn."""
     ledger = Ledger()
+    folder.mkdir()  # the first writer may be killed before it has made it
     if chance.random() < 0.3:
         memory = open_on(folder)
         for number in range(chance.randint(1000, 2000)):
