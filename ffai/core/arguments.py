@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -49,6 +50,22 @@ def check_number(name: str, value: Any, *, least: float | None = None) -> float:
         limit = "" if least is None else f" of at least {least:g}"
         raise InvalidArgumentError(f"{name} must be a number{limit}, not {value!r}.")
     return number
+
+
+def check_timeout(timeout: float | None) -> float | None:
+    """Return a time to wait in seconds; ``None``, for ever, where it is longer than a lock can wait.
+
+    Raises:
+        ArgumentTypeError: it is not a number.
+        InvalidArgumentError: it is negative or NaN.
+
+    Examples:
+        >>> check_timeout(2), check_timeout(float("inf"))
+        (2.0, None)
+    """
+    if timeout is None or check_number("timeout", timeout, least=0.0) > threading.TIMEOUT_MAX:
+        return None
+    return float(timeout)
 
 
 def check_str(name: str, value: Any) -> None:

@@ -9,7 +9,7 @@ from ffai.core.memory.journal_file import Changes
 from ffai.core.memory.place import Place
 from ffai.core.memory.reading import Found, read_collection
 from ffai.core.memory.steady_journal import SteadyJournal
-from ffai.core.memory.turn_store import TurnVectorStore
+from ffai.core.memory.turn_store import Turns, TurnVectorStore
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,8 @@ class Follower:
         if self.model is not None or changes.complete_from > self._seen or not self._is_same_journal():
             return self.read_again(store)
         self._apply_losses(store, changes)
-        store._put([(turn.new, turn.vectors) for turn in changes.indexed if turn.change not in self._own])
+        news = [(turn.new, turn.vectors) for turn in changes.indexed if turn.change not in self._own]
+        store._put(self._of_size(news, store.dimensions))
         self._seen, self._own = changes.last, set()
         return None
 
@@ -104,6 +105,17 @@ class Follower:
             self._own.clear()
         store._drop(changes.forgotten)
         self.lost |= changes.forgotten
+
+    @staticmethod
+    def _of_size(turns: Turns, size: int | None) -> Turns:
+        """Leave out turns whose vectors can't be compared with those of the store, and say so."""
+        fitting = [(turn, vectors) for turn, vectors in turns if size in (None, vectors[0].size)]
+        if len(fitting) < len(turns):
+            logger.warning(
+                "Another process embeds the turns with a model of the same name whose vectors have another size than "
+                "%d; %d turns can't be searched here.", size, len(turns) - len(fitting),
+            )  # fmt: skip
+        return fitting
 
     def _is_same_journal(self) -> bool:
         return self._journal.active.journal_id == self._journal_id

@@ -18,13 +18,10 @@ from ffai.core.memory.listeners import listeners_at
 from ffai.core.memory.place import Place
 from ffai.core.memory.saving import Saver
 from ffai.core.memory.steady_journal import SteadyJournal
-from ffai.core.memory.turn_store import TurnVectorStore
+from ffai.core.memory.turn_store import Turns, TurnVectorStore
 from ffai.core.similarity import Vector, as_vector
 
 logger = logging.getLogger(__name__)
-
-Turns = Sequence[tuple[NewTurn, Sequence[Vector]]]
-"""Turns, each with its own vector and its parts'."""
 
 
 class Ledger(ABC):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from ffai.core.arguments import check_number, check_timestamp
+from ffai.core.arguments import check_number, check_timeout, check_timestamp
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import joining, sharing
 from ffai.core.memory.collection import Collection
@@ -21,7 +21,6 @@ from ffai.core.memory.status import FlushResult
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.upkeep import Upkeep
 from ffai.core.memory.vectorise import embed_turns, texts_and_parts
-from ffai.core.memory.waiting import seconds
 from ffai.core.redact import Redactor
 from ffai.core.scope import MemoryScope
 from ffai.core.similarity import Vector
@@ -214,7 +213,7 @@ class Memory(Upkeep):
         Returns:
             What became of the turns.
         """
-        limit = seconds(timeout)
+        limit = check_timeout(timeout)
         with self._entering:
             if not self._closed:
                 self._closed, self._is_last = True, sharing.release(self._collection)
@@ -222,7 +221,7 @@ class Memory(Upkeep):
 
     async def aclose(self, timeout: float | None = 5.0) -> FlushResult:
         """Await :meth:`close`."""
-        return await asyncio.to_thread(self.close, seconds(timeout))
+        return await asyncio.to_thread(self.close, check_timeout(timeout))
 
 
 def _check_choice(name: str, value: object, choices: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ffai._fork import held_over_forks
 from ffai._text import clean_text
-from ffai.core.arguments import check_search, check_whole
+from ffai.core.arguments import check_search, check_timeout, check_whole
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import joining
 from ffai.core.memory.collection import Collection
@@ -22,7 +22,6 @@ from ffai.core.memory.listing import Unembedded, page_of, place_at
 from ffai.core.memory.turn_page import TurnPage
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts
-from ffai.core.memory.waiting import seconds
 from ffai.core.redact import Redactor, redactor_of
 from ffai.core.similarity import Vector
 from ffai.errors import ArgumentTypeError, ClosedError, DimensionError
@@ -99,7 +98,7 @@ class Recall:
         """
         check_search(query, top_k, threshold, wait)
         TurnFilter.of(where, scope)
-        self._collection.wait_for_accepted(seconds(wait))
+        self._collection.wait_for_accepted(check_timeout(wait))
         self._collection.catch_up()
         if top_k <= 0 or not self.store.count():
             return []
@@ -125,7 +124,7 @@ class Recall:
         """Await :meth:`search`."""
         check_search(query, top_k, threshold, wait)
         TurnFilter.of(where, scope)
-        await asyncio.to_thread(self._collection.wait_for_accepted, seconds(wait))
+        await asyncio.to_thread(self._collection.wait_for_accepted, check_timeout(wait))
         await asyncio.to_thread(self._collection.catch_up)
         if top_k <= 0 or not self.store.count():
             return []

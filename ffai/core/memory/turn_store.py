@@ -24,6 +24,8 @@ from ffai.errors import DimensionError
 from ffai.typing import Metadata
 
 Numbers = Sequence[float] | NDArray[Any]
+Turns = Sequence[tuple[NewTurn, Sequence[Vector]]]
+"""Turns, each with its own vector and its parts'."""
 
 
 class TurnVectorStore:
@@ -98,7 +100,7 @@ class TurnVectorStore:
                 raise DimensionError(size, self.dimensions or 0)
             self._table.extend(turns, groups)
 
-    def _put(self, turns: Sequence[tuple[NewTurn, Sequence[Vector]]]) -> None:
+    def _put(self, turns: Turns) -> None:
         """Add turns; one whose id is there takes the place of the other, unless their vectors are the same."""
         with self._lock:
             new = [(turn, vectors) for turn, vectors in turns if not self._table.holds(turn.turn_id, vectors)]

@@ -8,7 +8,7 @@ from collections.abc import Collection as Ids
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ffai.core.arguments import check_ids
+from ffai.core.arguments import check_ids, check_timeout
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import forgetting, reembedding, verifying
 from ffai.core.memory.collection import Collection
@@ -20,7 +20,6 @@ from ffai.core.memory.recall import Recall, check_embedder
 from ffai.core.memory.reembedding import Progress
 from ffai.core.memory.status import FlushResult, ForgetResult, MemoryStatus
 from ffai.core.memory.verifying import VerifyReport
-from ffai.core.memory.waiting import seconds
 from ffai.errors import InvalidArgumentError
 
 
@@ -229,7 +228,7 @@ class Upkeep(Recall):
         Raises:
             StoreError: the files can't be written just now.
         """
-        limit = seconds(timeout)
+        limit = check_timeout(timeout)
         verifying.repair(self._open)
         self.flush(limit)
         return self.verify()
@@ -257,8 +256,8 @@ class Upkeep(Recall):
         Returns:
             What became of the turns. A turn that waits for another try counts as failed.
         """
-        return self._collection.flush(seconds(timeout))
+        return self._collection.flush(check_timeout(timeout))
 
     async def aflush(self, timeout: float | None = None) -> FlushResult:
         """Await :meth:`flush`."""
-        return await asyncio.to_thread(self.flush, seconds(timeout))
+        return await asyncio.to_thread(self.flush, check_timeout(timeout))

@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import filelock
+import numpy as np
 import pytest
 
 from ffai.core.memory import Memory, load_store
+from ffai.core.memory.identity import new_turn
+from ffai.core.memory.journal import Journal
 from ffai.errors import StoreError
+from tests.core.memory.conftest import Opener
 from tests.core.memory.test_interleavings import until
 from tests.doubles.processes import LONGEST, Another, embedder_of
 
@@ -259,3 +263,13 @@ def test_a_flush_waits_for_another_that_writes_the_file(processes: list[Another]
         assert not one.answers_within(0.5)
     assert one.answer().indexed == 1
     assert load_store(tmp_path / "ffai_turns.parquet").count() == 1
+
+
+def test_vectors_of_another_size_under_the_same_name_break_no_search(opened: Opener, tmp_path: Path) -> None:
+    memory = opened(tmp_path)
+    memory.remember("Where is the key?", "Under the mat.")
+    memory.flush()
+    other = Journal(tmp_path / "ffai_turns.sqlite3")
+    other.index([(new_turn("Where is the door?", "There."), [np.ones(3)])])
+    other.close()
+    assert [hit.prompt for hit in memory.search("the key", top_k=5)] == ["Where is the key?"]
