@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
+from ffai.core.memory.journal_database import Version
 from ffai.core.memory.journal_file import Changes
 from ffai.core.memory.place import Place
 from ffai.core.memory.reading import Found, read_collection
@@ -27,7 +28,7 @@ class Follower:
 
     def __init__(self, place: Place, journal: SteadyJournal, notes: list[str]) -> None:
         self._place, self._journal, self._notes = place, journal, notes
-        self._seen, self._version, self._journal_id = 0, -1, ""
+        self._seen, self._version, self._journal_id = 0, (0, 0), ""
         self._own: set[int] = set()
         self.lost: set[str] = set()
         """Ids of turns that others have forgotten, until they are taken."""
@@ -49,7 +50,7 @@ class Follower:
         if self._own and self._journal.healthy and self._version_now() == self._version:
             self._seen, self._own = max(self._seen, *self._own), set()
 
-    def _version_now(self) -> int:
+    def _version_now(self) -> Version:
         return self._journal.read(lambda journal: journal.version())
 
     def take_lost(self) -> set[str]:

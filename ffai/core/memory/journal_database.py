@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sqlite3
 import threading
@@ -21,6 +22,9 @@ from ffai.core.memory.journal_file import (
     told,
     transaction,
 )
+
+Version = tuple[int, int]
+_numbers = itertools.count(1)
 
 LAST_CHANGE = (
     "max((SELECT coalesce(max(change), 0) FROM arrivals), (SELECT coalesce(max(change), 0) FROM indexed),"
@@ -49,6 +53,7 @@ class JournalDatabase:
     def _connect(self, wait: float) -> None:
         for _ in range(1 if self.path == IN_MEMORY else 2):
             self._connections.append(connect(self.path, self._durability, wait))
+        self._number = next(_numbers)
         self._file = _file_at(self.path)
 
     @property
@@ -74,9 +79,10 @@ class JournalDatabase:
         """Tell whether the file that is open is still the one with its name, or another process moved it aside."""
         return not self._connections or self._file == _file_at(self.path)
 
-    def version(self) -> int:
-        """Return a number that is another one when somebody else has changed the journal."""
-        return int(self._read("PRAGMA data_version")[0][0])
+    def version(self) -> Version:
+        """Return something that is equal as long as nobody else has changed the journal."""
+        seen = int(self._read("PRAGMA data_version")[0][0])
+        return self._number, seen  # each connection has a count of its own
 
     def fact(self, name: str) -> str | None:
         """Return a fact about the collection."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from ffai.core.memory import Memory, load_store
 from ffai.core.memory.identity import new_turn
 from ffai.core.memory.journal import Journal
 from ffai.errors import StoreError
+from ffai.testing import FakeEmbedder
 from tests.core.memory.conftest import Opener
 from tests.core.memory.test_interleavings import until
 from tests.doubles.processes import LONGEST, Another, embedder_of
@@ -273,3 +276,19 @@ def test_vectors_of_another_size_under_the_same_name_break_no_search(opened: Ope
     other.index([(new_turn("Where is the door?", "There."), [np.ones(3)])])
     other.close()
     assert [hit.prompt for hit in memory.search("the key", top_k=5)] == ["Where is the key?"]
+
+
+def test_a_journal_that_was_opened_anew_is_followed_too(opened: Opener, tmp_path: Path) -> None:
+    memory = opened(tmp_path, FakeEmbedder(4))
+    path = tmp_path / "ffai_turns.sqlite3"
+    for number in range(4):
+        with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+            writer.execute("BEGIN IMMEDIATE")
+            memory.remember(f"mine {number}", "x")
+            assert memory.status().not_durable == 1
+            writer.execute("ROLLBACK")
+        memory.flush()
+        other = Journal(path)
+        other.index([(new_turn(f"theirs {number}", "x"), [np.ones(4)])])
+        other.close()
+        assert memory.count() == 2 * (number + 1)
