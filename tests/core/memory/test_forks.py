@@ -229,3 +229,25 @@ def test_parent_and_child_end_like_any_program(opened: Opener, tmp_path: Path) -
     again = opened(tmp_path)
     again.flush()
     assert asked(again) == ["child", "parent 0", "parent 1"]
+
+
+def _ask_after_the_parent(memory: Memory, go_on: Any) -> None:
+    assert go_on.wait(LONGEST)
+    ask(memory, "child 0")
+    memory.flush(LONGEST)
+    memory.remember("child 1", "yes")
+    memory.flush(LONGEST)
+    assert memory.count() == 5
+
+
+def test_a_child_sees_what_the_parent_did_before_its_first_look(opened: Opener, tmp_path: Path) -> None:
+    memory = opened(tmp_path)
+    ask(memory, "parent 0")
+    memory.flush()
+    go_on = multiprocessing.get_context("fork").Event()
+    child = Child(_ask_after_the_parent, memory, go_on)
+    for number in (1, 2):
+        ask(memory, f"parent {number}")
+        memory.flush()
+    go_on.set()
+    child.join()
