@@ -26,7 +26,7 @@ WAIT_TO_OPEN = 3.0
 
 _APPLICATION_ID = 0x66666169
 """``ffai``, in the place SQLite has for telling files apart."""
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE arrivals (
@@ -49,11 +49,14 @@ CREATE TABLE parts (
 ) WITHOUT ROWID;
 """
 _TOMBSTONES = "CREATE TABLE forgotten (change INTEGER PRIMARY KEY, turn_id TEXT NOT NULL UNIQUE);"
-_UPGRADE_FROM_1 = f"""
-ALTER TABLE arrivals ADD COLUMN accepted_at REAL NOT NULL DEFAULT 0;
-ALTER TABLE arrivals ADD COLUMN owner TEXT;
-{_TOMBSTONES}
-"""
+_COUNTED = "CREATE INDEX indexed_change ON indexed (change);"
+"""A row with its vector fills a page: counting rows would read them all, while callers wait."""
+_UPGRADES = {
+    1: "ALTER TABLE arrivals ADD COLUMN accepted_at REAL NOT NULL DEFAULT 0;"
+    f"ALTER TABLE arrivals ADD COLUMN owner TEXT;{_TOMBSTONES}{_COUNTED}",
+    2: _COUNTED,
+}
+"""What makes a journal of an earlier version one of this."""
 
 TURN = "turn_id, text, turn, metadata"
 """The columns of a turn."""
@@ -187,28 +190,28 @@ def _prepare(connection: sqlite3.Connection, path: Path | str, durability: Durab
             state = _state(connection)  # another process may have been quicker
             if state == "new":
                 _make(connection)
-            elif state == "old":
-                _run(connection, _UPGRADE_FROM_1)
+            elif state != "ready":
+                _run(connection, _UPGRADES[state])
                 connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 
-def _state(connection: sqlite3.Connection) -> Literal["new", "old", "ready"]:
-    """Tell what a database is; raises where it is another program's, or a version that is not known."""
+def _state(connection: sqlite3.Connection) -> Literal["new", "ready"] | int:
+    """Tell what a database is, or its earlier version; raises where it is another program's, or of a later version."""
     program, version = (
         connection.execute("PRAGMA application_id").fetchone()[0],
         connection.execute("PRAGMA user_version").fetchone()[0],
     )
     if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         return "new"
-    if program != _APPLICATION_ID or version not in (1, _VERSION):
+    if program != _APPLICATION_ID or version not in (*_UPGRADES, _VERSION):
         raise sqlite3.DatabaseError(f"not a journal of this version: application {program}, version {version}")
-    return "ready" if version == _VERSION else "old"
+    return "ready" if version == _VERSION else int(version)
 
 
 def _make(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {_VERSION}")
-    _run(connection, _SCHEMA + _TOMBSTONES)
+    _run(connection, _SCHEMA + _TOMBSTONES + _COUNTED)
     connection.execute("INSERT INTO facts VALUES ('journal_id', ?)", (uuid.uuid4().hex,))
     connection.execute("INSERT INTO facts VALUES ('last_change', 0)")
 

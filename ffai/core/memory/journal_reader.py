@@ -136,7 +136,8 @@ class JournalReader(JournalDatabase):
 
     def count_indexed_since(self, change: int) -> int:
         """Count the turns that were indexed after a change."""
-        count: int = self._read("SELECT count(*) FROM indexed WHERE change > ?", change)[0][0]
+        query = "SELECT count(*) FROM indexed INDEXED BY indexed_change WHERE change > ?"
+        count: int = self._read(query, change)[0][0]
         return count
 
     def all_parts(self) -> dict[str, list[Vector]]:

@@ -77,3 +77,14 @@ def test_the_oldest_turn_that_waits_is_told(opened: Opener) -> None:
     embedder.gate.set()
     memory.flush()
     assert memory.status().oldest_pending is None
+
+
+def test_a_journal_of_a_later_version_is_left_as_it_is(opened: Opener, tmp_path: Path, logged: Logged) -> None:
+    path = old_journal(tmp_path)
+    with closing(sqlite3.connect(path)) as journal:
+        journal.execute("PRAGMA user_version = 99")
+    whole = path.read_bytes()
+    memory = opened(tmp_path)
+    assert "version 99" in str(memory.status().notes)
+    (aside,) = tmp_path.glob("ffai_turns.sqlite3.damaged-*")
+    assert aside.read_bytes() == whole
