@@ -19,6 +19,8 @@ from ffai.core.memory.turn_json import read_notes
 from ffai.core.memory.vectors import VectorBlocks
 from ffai.core.similarity import Vector
 
+MOST_METADATA = 10_000
+"""Different texts of metadata that are remembered, to keep each once."""
 MOST_DEAD = 4
 """Vectors of dropped turns are let go of when they are more than an n-th of all."""
 
@@ -44,6 +46,7 @@ class Table:
         self.texts: list[str] = []
         self.turns: list[str] = []
         self.metadata: list[str] = []
+        self._metadata: dict[str, str] = {}
         self.first_rows = Column(np.intp)
         """Row of each entry's own vector; the rows of its parts follow it."""
         self.row_counts = Column(np.intp)
@@ -86,13 +89,20 @@ class Table:
         self.ids.extend(ids)
         self.texts.extend(texts)
         self.turns.extend(turns)
-        self.metadata.extend(metadata)
+        self.metadata.extend(map(self._kept_once, metadata))
         expiries = list(map(_expiry, turns)) if expiries is None else expiries
         self.expires.extend(expiries)
         self.earliest_expiry = min(self.earliest_expiry, *expiries)
         count = self.count + len(ids)
         self.entry_of.update(zip(ids, range(self.count, count), strict=True))
         self.count = count
+
+    def _kept_once(self, metadata: str) -> str:
+        """Return an equal text that is there already: what callers attach is often the same."""
+        known = self._metadata.get(metadata)
+        if known is None and len(self._metadata) < MOST_METADATA:
+            self._metadata[metadata] = metadata
+        return known or metadata
 
     def columns(self, entries: Sequence[int]) -> Columns:
         """Return what is known of some entries."""
