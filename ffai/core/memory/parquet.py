@@ -123,7 +123,7 @@ def _read_whole(path: Path) -> tuple[pl.DataFrame, pl.Series, FileFacts]:
                 raise ValueError("bytes in it have changed since it was written")
             file.seek(0)
             frame = pl.read_parquet(file, memory_map=False)
-    except (pl.exceptions.PolarsError, ValueError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
         raise DamagedFileError(path, f"{error}") from error
     noted = noted_ids(frame) if frame.schema.get("turn") == pl.String else None
     check_columns(path, frame, noted)
@@ -144,7 +144,7 @@ def _read_facts(path: Path) -> FileFacts:
     try:
         with path.open("rb") as file:
             return _facts_from(_told(pl.read_parquet_metadata(file)))
-    except (pl.exceptions.PolarsError, OSError, ValueError):
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError):
         return FileFacts()
 
 

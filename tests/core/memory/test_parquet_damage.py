@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from ffai.core.memory import load_store
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.parquet import FileFacts, frame_of, read_facts, write_frame
-from ffai.errors import DamagedFileError
+from ffai.errors import DamagedFileError, SchemaVersionError
 
 
 def a_file(path: Path, rows: int = 200) -> None:
@@ -49,3 +50,21 @@ def test_facts_of_another_form_are_none(tmp_path: Path) -> None:
         frame.write_parquet(path, metadata={"ffai": told})
         assert load_store(path).count() == 200
         assert read_facts(path) == FileFacts()
+
+
+def test_a_changed_byte_in_what_describes_the_columns_is_an_error_of_ours_or_none(tmp_path: Path) -> None:
+    a_file(tmp_path / "ours.parquet", rows=50)
+    pl.read_parquet(tmp_path / "ours.parquet").write_parquet(
+        tmp_path / "theirs.parquet"
+    )  # without a sum over its bytes
+    whole, chance = (tmp_path / "theirs.parquet").read_bytes(), random.Random(0)
+    refused = 0
+    for _ in range(600):
+        broken = bytearray(whole)
+        broken[chance.randrange(len(whole) - 1500, len(whole) - 8)] = chance.randrange(256)
+        (tmp_path / "broken.parquet").write_bytes(broken)
+        try:
+            load_store(tmp_path / "broken.parquet")
+        except (DamagedFileError, SchemaVersionError):
+            refused += 1
+    assert refused > 100
