@@ -29,10 +29,9 @@ def replace_file(path: Path, write: Callable[[Path], object], *, backup: Path | 
         if backup is not None and path.exists():
             _keep(path, backup)
         os.replace(beside, path)
-    except BaseException:
+    finally:
         with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise
+            beside.unlink(missing_ok=True)  # it is still there only where something failed
     _sync(path.parent)
 
 

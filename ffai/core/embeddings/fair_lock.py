@@ -31,11 +31,12 @@ class FairLock:
             ticket = threading.Lock()
             ticket.acquire()
             self._waiting.append(ticket)
+        arrived = False
         try:
-            ticket.acquire()
-        except BaseException:  # Ctrl-C while waiting
-            self._give_up(ticket)
-            raise
+            arrived = ticket.acquire()
+        finally:
+            if not arrived:  # Ctrl-C while waiting
+                self._give_up(ticket)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

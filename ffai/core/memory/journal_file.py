@@ -163,17 +163,16 @@ def connect(path: Path | str, durability: Durability, wait: float) -> sqlite3.Co
     give_up_at = time.monotonic() + wait
     while True:
         connection = sqlite3.connect(path, timeout=WAIT_FOR_LOCK, isolation_level=None, check_same_thread=False)
-        try:
-            _prepare(connection, path, durability)
-        except sqlite3.OperationalError as error:
-            connection.close()
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
-                raise
-        except BaseException:
-            connection.close()
-            raise
-        else:
-            return connection
+        with contextlib.ExitStack() as opening:
+            opening.callback(connection.close)
+            try:
+                _prepare(connection, path, durability)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
+                    raise
+            else:
+                opening.pop_all()
+                return connection
 
 
 def _prepare(connection: sqlite3.Connection, path: Path | str, durability: Durability) -> None:
@@ -228,7 +227,6 @@ def transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
     try:
         yield
         connection.execute("COMMIT")
-    except BaseException:
+    finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -192,14 +193,12 @@ class Memory(Upkeep):
                 own.embedder, place, own.store, durability=durability, on_model_change=on_model_change
             ),
         )
-        try:
+        with contextlib.ExitStack() as sharing_it:
+            sharing_it.callback(_give_back, shared)
             if shared.store is not own.store:
                 joining.take_in(shared, own.store, own.embedder)
             shared.listeners.join(own.listeners)
-        except BaseException:
-            if sharing.release(shared):
-                shared.close(0.0)
-            raise
+            sharing_it.pop_all()
         return shared
 
     def close(self, timeout: float | None = 5.0) -> FlushResult:
@@ -222,6 +221,11 @@ class Memory(Upkeep):
     async def aclose(self, timeout: float | None = 5.0) -> FlushResult:
         """Await :meth:`close`."""
         return await asyncio.to_thread(self.close, check_timeout(timeout))
+
+
+def _give_back(shared: Collection) -> None:
+    if sharing.release(shared):
+        shared.close(0.0)
 
 
 def _check_choice(name: str, value: object, choices: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from typing import Literal
 
@@ -52,11 +52,10 @@ def open_collection(
     collection.chores += [partial(tell_what_others_forgot, collection), Expiring(collection)]
     if not collection.journal.healthy:
         collection.when_healed = partial(_bring_in, collection, "reindex")  # nobody is there to be told
-    try:
+    with ExitStack() as opening:
+        opening.callback(collection.close, 0.0)
         _bring_in(collection, on_model_change)
-    except BaseException:
-        collection.close(0.0)
-        raise
+        opening.pop_all()
     return collection
 
 
