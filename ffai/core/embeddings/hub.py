@@ -122,10 +122,12 @@ def why_silent(address: str, seconds: float = PROBE_SECONDS) -> str | None:
     """
     answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
+    from http.client import HTTPException  # loaded where it is needed: it brings ssl and email with it
+
     def ask() -> None:
         try:
             answers.put(_knock(address, seconds))
-        except Exception as error:  # noqa: BLE001 - the edge of a thread: what came is the answer
+        except (OSError, ValueError, HTTPException) as error:  # no address, or no HTTP
             answers.put(f"{type(error).__name__}: {error}")
 
     try:
