@@ -5,6 +5,7 @@ Everything heavy is imported when an ``FFAI`` is made, so that ``import ffai`` i
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ffai.core.history_manager import HistoryManager
     from ffai.core.memory.memory import Memory
     from ffai.core.memory.status import FlushResult
+    from ffai.core.scope_policy import Scope, ScopeGuard, ScopePolicy
     from ffai.workflow.engine import WorkflowEngine
     from ffai.workflow.options import ResponseOptions
     from ffai.workflow.result import ResponseResult
@@ -41,10 +43,15 @@ class FFAI:
         memory_embeddings: the embedding model, such as ``"local/all-MiniLM-L6-v2"``.
         memory_persist: whether memory is kept in files.
         memory: a memory of your own; no embedding model is looked for then.
+        default_scope: lies under the scope of each call; see :meth:`scoped`.
+        agent_actor_id: who answers, up to 64 characters: takes part in each conversation that it answers in.
+        require_scope: whether a call without a scope is an error; ``MemoryScope.all()`` says that everybody is meant.
+        scope_guard: takes the scope of each call, and returns it, or a narrower one, or raises.
         config: a :class:`~ffai.config.Config`, a mapping of sections, or the path of a YAML file or folder.
 
     Raises:
         ArgumentTypeError: ``client`` has no ``generate_response``, or ``memory`` is not a memory.
+        ScopeValidationError: the default scope or the agent's id can't be used.
         ConfigError: a setting is unknown or has a wrong type; names file and key.
 
     Examples:
@@ -67,6 +74,10 @@ class FFAI:
         memory_embeddings: str | None = None,
         memory_persist: bool | None = None,
         memory: Memory | None = None,
+        default_scope: Scope | None = None,
+        agent_actor_id: str | None = None,
+        require_scope: bool = False,
+        scope_guard: ScopeGuard | None = None,
         config: Config | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     ) -> None:
         from ffai.chat.calling import check_client
@@ -74,6 +85,7 @@ class FFAI:
         from ffai.core.history.recorder import HistoryRecorder
         from ffai.core.history_manager import HistoryManager
         from ffai.core.redact import redactor_of
+        from ffai.core.scope_policy import ScopePolicy
         from ffai.workflow.engine import WorkflowEngine
 
         check_client(client)
@@ -81,10 +93,10 @@ class FFAI:
             memory={"enabled": memory_enabled, "embedding_model": memory_embeddings, "persist": memory_persist},
             paths={"ffai_data": None if persist_dir is None else os.fspath(persist_dir)},
         )
-        self._memory_is_given = memory is not None
+        self._memory_is_given, self._is_view = memory is not None, False
         remembers = _given(memory, self._config.memory, bool(memory_persist)) if memory else _made(self._config.memory)
         recorder = HistoryRecorder(memory=remembers, max_turns=self._config.history.max_turns)
-        self._history = HistoryManager(
+        histories = HistoryManager(
             recorder,
             persist_dir=self._config.paths.ffai_data,
             persist_name=persist_name,
@@ -92,8 +104,41 @@ class FFAI:
             redact=getattr(remembers, "redact", None) or redactor_of(self._config.memory.redact),
         )
         if remembers is not None:
-            remembers.when_forgotten(self._history.forget)
-        self._workflow = WorkflowEngine(client, recorder)
+            remembers.when_forgotten(histories.forget)
+        self._histories = histories  # the memory calls them for as long as they are held
+        workflow = WorkflowEngine(client, recorder, agent_actor_id=agent_actor_id)
+        self._set_policy(ScopePolicy(is_required=require_scope, guard=scope_guard).narrowed(default_scope), workflow)
+
+    def _set_policy(self, policy: ScopePolicy, workflow: WorkflowEngine) -> None:
+        self._policy = policy
+        self._history = self._histories if policy.is_open else self._histories.under(policy)
+        self._workflow = workflow if policy.is_open else workflow.under(policy)
+
+    def scoped(self, scope: Scope) -> FFAI:
+        """Return a light view for one person, one conversation, or both: with a scope under that of each call.
+
+        It has the same client, histories and memory. What it records belongs to the scope, and what it reads is of the
+        scope; fields that a call gives win. Closing a view waits as :meth:`flush` does, and leaves this one open.
+
+        Args:
+            scope: a :class:`~ffai.MemoryScope`, or a mapping of its fields.
+
+        Raises:
+            ScopeValidationError, ArgumentTypeError: the scope can't be used.
+
+        Examples:
+            >>> from ffai import Memory, MemoryScope
+            >>> from ffai.testing import FakeClient, FakeEmbedder
+            >>> ffai = FFAI(FakeClient(["Noted."]), memory=Memory(FakeEmbedder()))
+            >>> alice, bob = (ffai.scoped(MemoryScope.user(name)) for name in ("alice", "bob"))
+            >>> _ = alice.generate_response("I cannot eat nuts")
+            >>> len(alice.history.search("nuts")), len(bob.history.search("nuts"))
+            (1, 0)
+        """
+        view = copy.copy(self)
+        view._is_view = True
+        view._set_policy(self._policy.narrowed(scope), self._workflow)
+        return view
 
     # Parts
 
@@ -138,10 +183,12 @@ class FFAI:
         prompt_name: str | None = None,
         history: Sequence[str] | None = None,
         options: ResponseOptions | Mapping[str, Any] | None = None,
+        *,
+        scope: Scope | None = None,
         **kwargs: Any,
     ) -> ResponseResult:
         """Ask the client and record the turn; see :meth:`WorkflowEngine.generate_response`."""
-        return self._workflow.generate_response(prompt, prompt_name, history, options, **kwargs)
+        return self._workflow.generate_response(prompt, prompt_name, history, options, scope=scope, **kwargs)
 
     async def agenerate_response(
         self,
@@ -149,10 +196,12 @@ class FFAI:
         prompt_name: str | None = None,
         history: Sequence[str] | None = None,
         options: ResponseOptions | Mapping[str, Any] | None = None,
+        *,
+        scope: Scope | None = None,
         **kwargs: Any,
     ) -> ResponseResult:
         """Await :meth:`generate_response`."""
-        return await self._workflow.agenerate_response(prompt, prompt_name, history, options, **kwargs)
+        return await self._workflow.agenerate_response(prompt, prompt_name, history, options, scope=scope, **kwargs)
 
     def stream_response(
         self,
@@ -160,10 +209,12 @@ class FFAI:
         prompt_name: str | None = None,
         history: Sequence[str] | None = None,
         options: ResponseOptions | Mapping[str, Any] | None = None,
+        *,
+        scope: Scope | None = None,
         **kwargs: Any,
     ) -> Iterator[str]:
         """Ask the client for its answer in pieces; see :meth:`WorkflowEngine.stream_response`."""
-        return self._workflow.stream_response(prompt, prompt_name, history, options, **kwargs)
+        return self._workflow.stream_response(prompt, prompt_name, history, options, scope=scope, **kwargs)
 
     def astream_response(
         self,
@@ -171,10 +222,12 @@ class FFAI:
         prompt_name: str | None = None,
         history: Sequence[str] | None = None,
         options: ResponseOptions | Mapping[str, Any] | None = None,
+        *,
+        scope: Scope | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[str]:
         """Iterate asynchronously; see :meth:`stream_response`."""
-        return self._workflow.astream_response(prompt, prompt_name, history, options, **kwargs)
+        return self._workflow.astream_response(prompt, prompt_name, history, options, scope=scope, **kwargs)
 
     # Ending
 
@@ -202,7 +255,8 @@ class FFAI:
         Returns:
             What became of the turns; ``None`` where memory is off.
         """
-        self._workflow.closed = True
+        if not self._is_view:
+            self._workflow.close()
         memory = self.memory
         if memory is None:
             return None
@@ -210,14 +264,15 @@ class FFAI:
 
     async def aclose(self, timeout: float | None = 5.0) -> FlushResult | None:
         """Await :meth:`close`."""
-        self._workflow.closed = True
+        if not self._is_view:
+            self._workflow.close()
         memory = self.memory
         if memory is None:
             return None
         return await (memory.aflush(timeout) if self._memory_stays_open(memory) else memory.aclose(timeout))
 
     def _memory_stays_open(self, memory: Memory) -> bool:
-        return self._memory_is_given and not memory.status().files
+        return self._is_view or (self._memory_is_given and not memory.status().files)
 
     def __enter__(self) -> FFAI:
         return self

@@ -2,6 +2,7 @@
 
 FFAIError
 ├── InvalidArgumentError (ValueError)      an argument has the right type and a wrong value
+│   └── ScopeValidationError               a scope that can't be used: code VALIDATION_FAILED
 ├── ArgumentTypeError (TypeError)          an argument has a wrong type
 ├── ConfigError (ValueError)               a setting in a file or the environment is wrong
 ├── ClosedError (RuntimeError)             used after close()
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class FFAIError(Exception):
@@ -39,6 +40,31 @@ class FFAIError(Exception):
 
 class InvalidArgumentError(FFAIError, ValueError):
     """An argument has a value that can't be used."""
+
+
+class Violation(NamedTuple):
+    """One rule that a scope breaks."""
+
+    field: str
+    rule: str
+    """``type``, ``choice``, ``min_length``, ``max_length``, ``encoding``, ``pair``, ``needs_actor``, ``exclusive``,
+    ``unknown`` or ``required``."""
+    message: str
+
+
+class ScopeValidationError(InvalidArgumentError):
+    """A scope can't be used: by itself, or for what was asked. Nothing was stored, and no model was called.
+
+    Attributes:
+        violations: every rule it breaks.
+    """
+
+    code = "VALIDATION_FAILED"
+    status = 400
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        super().__init__("; ".join(violation.message for violation in violations) + ".")
+        self.violations = tuple(violations)
 
 
 class ArgumentTypeError(FFAIError, TypeError):

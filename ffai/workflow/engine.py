@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ffai.chat.calling import acall, astream, call, check_client, stream
+from ffai.chat.calling import acall, astream, call, stream
 from ffai.chat.message import check_prompt
 from ffai.chat.reply import ChatReply
 from ffai.chat.streaming import ReplyStream
+from ffai.core.history.histories import Histories
 from ffai.core.history.recorder import HistoryRecorder
+from ffai.core.scope import MemoryScope, check_actor_id
+from ffai.core.scope_policy import Scope, ScopePolicy
 from ffai.core.turn import text_of
 from ffai.errors import ArgumentTypeError, ClosedError, InvalidArgumentError, UnknownReferenceError
 from ffai.typing import Prompt, Status
-from ffai.workflow.conversation import ClientConversation, with_history
+from ffai.workflow.conversation import with_history
+from ffai.workflow.line import Line, Switchboard
 from ffai.workflow.options import ResponseOptions
 from ffai.workflow.result import ResponseResult
 from ffai.workflow.template import has_references, resolve
@@ -41,6 +46,8 @@ class _Question:
     history: list[str] | None
     brings_history: bool
     model: str
+    scope: MemoryScope
+    line: Line
     kwargs: dict[str, Any]
     started: float
 
@@ -57,6 +64,7 @@ class WorkflowEngine:
     Args:
         client: any chat client.
         recorder: writes the histories and hands successes to memory.
+        agent_actor_id: who answers: takes part in each conversation that it answers in.
 
     Examples:
         >>> from ffai.testing import FakeClient
@@ -66,20 +74,41 @@ class WorkflowEngine:
         'Why Blue.'
     """
 
-    def __init__(self, client: Any, recorder: HistoryRecorder) -> None:
-        self._recorder = recorder
-        self.closed = False
-        self.client = client
+    def __init__(self, client: Any, recorder: HistoryRecorder, *, agent_actor_id: str | None = None) -> None:
+        self._recorder, self._agent = recorder, check_actor_id("agent_actor_id", agent_actor_id)
+        self._board, self._policy = Switchboard(client), ScopePolicy()
 
     @property
     def client(self) -> Any:
         """The client that is asked."""
-        return self._client
+        return self._board.client
 
     @client.setter
     def client(self, client: Any) -> None:
-        check_client(client)
-        self._client, self._conversation = client, ClientConversation(client)
+        self._board.client = client
+
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no calls any more."""
+        return self._board.closed
+
+    def close(self) -> None:
+        """Take no more calls, here and in every view."""
+        self._board.closed = True
+
+    def scoped(self, scope: Scope) -> WorkflowEngine:
+        """Return the same engine for one person: with a scope under that of each call.
+
+        Raises:
+            ScopeValidationError, ArgumentTypeError: the scope can't be used.
+        """
+        return self.under(self._policy.narrowed(scope))
+
+    def under(self, policy: ScopePolicy) -> WorkflowEngine:
+        """Return the same engine with what applies to the scopes of its calls."""
+        view = copy.copy(self)
+        view._policy = policy
+        return view
 
     def generate_response(
         self,
@@ -87,6 +116,8 @@ class WorkflowEngine:
         prompt_name: str | None = None,
         history: Sequence[str] | None = None,
         options: Options = None,
+        *,
+        scope: Scope | None = None,
         **kwargs: Any,
     ) -> ResponseResult:
         """Ask the client and record the turn.
@@ -96,6 +127,8 @@ class WorkflowEngine:
             prompt_name: a name for later references.
             history: names of earlier prompts that are put in front of this one; wins over ``options.history``.
             options: see :class:`ResponseOptions`; they win over ``kwargs``.
+            scope: whose call it is; wins over ``options.scope``. References and ``history`` see the calls of the same
+                person in the same conversation, and so does the client, as far as it keeps a conversation.
             kwargs: handed to the client: ``temperature``, ``max_tokens``, ``tools``, ``response_format`` and others.
 
         Returns:
@@ -107,10 +140,10 @@ class WorkflowEngine:
             ClosedError: after ``close()``.
             Exception: whatever the client raises; the call is recorded as failed.
         """
-        question = self._question(prompt, prompt_name, history, options, kwargs)
-        with self._conversation.put_away(question.brings_history):
+        question = self._question(prompt, prompt_name, history, options, scope, kwargs)
+        with question.line.conversation.put_away(question.brings_history):
             try:
-                reply = call(self._client, question.sent, **question.kwargs)
+                reply = call(question.line.client, question.sent, **question.kwargs)
             except BaseException as error:
                 self._record_failure(question, error)
                 raise
@@ -122,13 +155,15 @@ class WorkflowEngine:
         prompt_name: str | None = None,
         history: Sequence[str] | None = None,
         options: Options = None,
+        *,
+        scope: Scope | None = None,
         **kwargs: Any,
     ) -> ResponseResult:
         """Await :meth:`generate_response`."""
-        question = self._question(prompt, prompt_name, history, options, kwargs)
-        with self._conversation.put_away(question.brings_history):
+        question = self._question(prompt, prompt_name, history, options, scope, kwargs)
+        with question.line.conversation.put_away(question.brings_history):
             try:
-                reply = await acall(self._client, question.sent, **question.kwargs)
+                reply = await acall(question.line.client, question.sent, **question.kwargs)
             except BaseException as error:
                 self._record_failure(question, error)
                 raise
@@ -140,6 +175,8 @@ class WorkflowEngine:
         prompt_name: str | None = None,
         history: Sequence[str] | None = None,
         options: Options = None,
+        *,
+        scope: Scope | None = None,
         **kwargs: Any,
     ) -> Iterator[str]:
         """Ask the client for its answer in pieces of text; the turn is recorded once, when the last one has come.
@@ -147,7 +184,7 @@ class WorkflowEngine:
         Arguments are checked now, the client is called with the first piece. A stream that is not read to its end is
         recorded as aborted. Arguments and errors as for :meth:`generate_response`.
         """
-        return self._pieces(self._question(prompt, prompt_name, history, options, kwargs))
+        return self._pieces(self._question(prompt, prompt_name, history, options, scope, kwargs))
 
     def astream_response(
         self,
@@ -155,15 +192,17 @@ class WorkflowEngine:
         prompt_name: str | None = None,
         history: Sequence[str] | None = None,
         options: Options = None,
+        *,
+        scope: Scope | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[str]:
         """Iterate asynchronously; see :meth:`stream_response`."""
-        return self._apieces(self._question(prompt, prompt_name, history, options, kwargs))
+        return self._apieces(self._question(prompt, prompt_name, history, options, scope, kwargs))
 
     def _pieces(self, question: _Question) -> Iterator[str]:
-        with self._conversation.put_away(question.brings_history):
+        with question.line.conversation.put_away(question.brings_history):
             # Opened with the first piece, inside the block: some clients ask their server as soon as they are called.
-            answer = ReplyStream.opened_by(lambda: stream(self._client, question.sent, **question.kwargs))
+            answer = ReplyStream.opened_by(lambda: stream(question.line.client, question.sent, **question.kwargs))
             try:
                 yield from answer
                 reply = answer.reply
@@ -174,8 +213,8 @@ class WorkflowEngine:
         self._record(question, reply)
 
     async def _apieces(self, question: _Question) -> AsyncIterator[str]:
-        with self._conversation.put_away(question.brings_history):
-            answer = astream(self._client, question.sent, **question.kwargs)
+        with question.line.conversation.put_away(question.brings_history):
+            answer = astream(question.line.client, question.sent, **question.kwargs)
             try:
                 async for piece in answer:
                     yield piece
@@ -192,6 +231,7 @@ class WorkflowEngine:
         prompt_name: str | None,
         history: Sequence[str] | None,
         options: Options,
+        scope: Scope | None,
         kwargs: dict[str, Any],
     ) -> _Question:
         """Check the arguments of a call and make of them what is sent."""
@@ -201,33 +241,25 @@ class WorkflowEngine:
         checked = check_prompt(prompt)
         _check_name(prompt_name)
         names = _checked_names(chosen.history if history is None else history)
-        resolved = resolve(checked, self._recorder.latest_response, self._recorder.response_names, strict=chosen.strict)
+        whose = self._recorder.accepted_scope(self._policy.adding(chosen.scope if scope is None else scope))
+        line, brings_history = self._board.line(whose), names is not None or has_references(checked)
+        seen = self._recorder.seen_by(whose.place) if brings_history else self._recorder
+        resolved = resolve(checked, seen.latest_response, seen.response_names, strict=chosen.strict)
         given = {"model": chosen.model, "system_instructions": chosen.system_instructions}
         kwargs = {**kwargs, **{name: value for name, value in given.items() if value is not None}}
         return _Question(
-            sent=with_history(resolved, self._turns_of(names or [], strict=chosen.strict)),
+            sent=with_history(resolved, _turns_of(names or [], seen, strict=chosen.strict)),
             asked=text_of(checked),
             resolved=text_of(resolved),
             name=prompt_name,
             history=names,
-            brings_history=names is not None or has_references(checked),
-            model=str(kwargs.get("model") or getattr(self._client, "model", "")),
+            brings_history=brings_history,
+            model=str(kwargs.get("model") or getattr(line.client, "model", "")),
+            scope=whose,
+            line=line,
             kwargs=kwargs,
             started=time.perf_counter(),
         )
-
-    def _turns_of(self, names: Sequence[str], *, strict: bool) -> list[tuple[str, str, str]]:
-        """Return name, prompt and response of the latest success of each name."""
-        turns = []
-        for name in names:
-            answered = self._recorder.log.answered(name)
-            if answered is not None:
-                turns.append((name, answered.said, self._recorder.latest_response(name) or ""))
-            elif strict:
-                raise UnknownReferenceError([name], self._recorder.response_names())
-            else:
-                logger.warning("history: no prompt named %r has been answered; it is left out.", name)
-        return turns
 
     def _record(self, question: _Question, reply: ChatReply) -> ResponseResult:
         duration = round((time.perf_counter() - question.started) * 1000, 1)
@@ -244,6 +276,8 @@ class WorkflowEngine:
             duration_ms=duration,
             tool_calls=reply.tool_calls,
             expects_json=question.expects_json,
+            scope=question.scope,
+            agent_actor_id=self._agent,
         )
         return ResponseResult(
             response=reply.text,
@@ -269,8 +303,24 @@ class WorkflowEngine:
             status,
             question.resolved,
             error=f"{type(error).__name__}: {error}".rstrip(": "),
+            scope=question.scope,
+            agent_actor_id=self._agent,
             duration_ms=round((time.perf_counter() - question.started) * 1000, 1),
         )
+
+
+def _turns_of(names: Sequence[str], seen: Histories, *, strict: bool) -> list[tuple[str, str, str]]:
+    """Return name, prompt and response of the latest success of each name."""
+    turns = []
+    for name in names:
+        answered = seen.log.answered(name)
+        if answered is not None:
+            turns.append((name, answered.said, seen.latest_response(name) or ""))
+        elif strict:
+            raise UnknownReferenceError([name], seen.response_names())
+        else:
+            logger.warning("history: no prompt named %r has been answered; it is left out.", name)
+    return turns
 
 
 def _check_name(name: object) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ffai.core.scope import MemoryScope
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 
 
@@ -24,6 +25,8 @@ class ResponseOptions:
     """Instructions for this call instead of the client's."""
     history: Sequence[str] | None = None
     """Names of earlier prompts that are put, with their responses, in front of this one."""
+    scope: MemoryScope | Mapping[str, Any] | None = None
+    """Whose call it is; see :class:`~ffai.MemoryScope`."""
     strict: bool = False
     """Whether a reference to a prompt without a response is an error; else it is empty, with a warning."""
 

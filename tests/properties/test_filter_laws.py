@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffai.core.memory import TurnHit, TurnVectorStore
-from ffai.core.memory.distinct import search_distinct
+from ffai.core.memory.distinct import search_turns
+from ffai.core.memory.filters import TurnFilter
 from ffai.core.memory.recent_rows import GatheredRows, RecentRows
 from ffai.core.memory.vectors import VectorBlocks
+from ffai.core.scope import MemoryScope
 from ffai.core.similarity import unit
 
 EVERYTHING = 10_000
@@ -22,7 +23,12 @@ scalars = st.sampled_from([0, 1, 2, 1.0, -0.0, True, False, None, "", "1", "a", 
 values = scalars | st.lists(scalars, max_size=2)
 keys = st.sampled_from(["a", "b", 'q"', "ä", "scope"])
 names = st.sampled_from(["alice", "bob", "a_b", ""])
-scopes = st.fixed_dictionaries({}, optional={"actor_id": names, "conversation_id": names})
+pairs = st.fixed_dictionaries({"actor_id": names, "actor_type": st.sampled_from(["user", "agent"])}) | st.just({})
+scopes = st.builds(
+    lambda pair, conversation: {**(pair if pair.get("actor_id") else {}), **conversation},
+    pairs,
+    st.fixed_dictionaries({}, optional={"conversation_id": names}),
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ def same_json(a: Any, b: Any) -> bool:
 
 def allowed(hit: TurnHit, where: dict[str, Any], scope: dict[str, str]) -> bool:
     has_all = all(key in hit.metadata and same_json(hit.metadata[key], value) for key, value in where.items())
-    return has_all and all(hit.scope.get(name) == value for name, value in scope.items())
+    return has_all and all(getattr(hit.scope, name) == value for name, value in scope.items() if value)
 
 
 wheres = st.dictionaries(keys, values, max_size=2)
@@ -112,15 +118,15 @@ def test_repeats_are_counted_exactly(
     turns: list[Said], seed: int, query: list[float], where: dict[str, Any], scope: dict[str, str], top_k: int
 ) -> None:
     store = filled(turns, seed)
-    groups: dict[tuple[str, str], list[TurnHit]] = {}
+    groups: dict[tuple[str, MemoryScope], list[TurnHit]] = {}
     for hit in store.search(query, EVERYTHING):
         if allowed(hit, where, scope):
-            groups.setdefault((hit.text, json.dumps(hit.scope, sort_keys=True)), []).append(hit)
+            groups.setdefault((hit.text, hit.scope), []).append(hit)
     right = [
         (group[0].turn_index, group[0].score, len(group), latest([hit.turn.get("timestamp") for hit in group]))
         for group in groups.values()
     ]
-    hits = search_distinct(store, query, top_k, where=where, scope=scope)
+    hits = search_turns(store, query, wanted=TurnFilter.of(where, scope), top_k=top_k, distinct=True)
     assert [(hit.turn_index, hit.score, hit.repeats, hit.last_timestamp) for hit in hits] == right[:top_k]
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffai.core.memory.identity import new_turn, notes_of
-from ffai.core.memory.turn_json import read_notes, read_scope, scope_of, seconds
+from ffai.core.memory.turn_json import read_notes, scope_of, seconds
 from ffai.core.scope import MemoryScope
 
 names = st.sampled_from(["metadata", "timestamp", "ffai", "scope", 'x, "metadata": {', '"ffai": {', "a", "\\", '"'])
@@ -33,7 +33,7 @@ def test_any_turn_is_read_as_a_whole_would_be(turn: dict[str, Any], separators: 
     notes = read_notes(text)
     assert same(notes.timestamp, seconds(turn.get("timestamp")))
     assert same(notes.ffai, notes_of(json.loads(text)))
-    assert same(dict(read_scope(text)), scope_of(json.loads(text)))
+    assert MemoryScope.stored(notes.scope) == scope_of(json.loads(text))
 
 
 @given(st.text(max_size=30), st.dictionaries(names, values, max_size=3), st.floats(-1e9, 1e9), names)
@@ -44,4 +44,4 @@ def test_a_turn_of_ours_is_read_from_its_end(text: str, metadata: dict[str, Any]
     )
     notes = read_notes(turn.turn)
     assert (notes.timestamp, notes.ffai["turn_id"]) == (said_at, turn.turn_id)
-    assert dict(read_scope(turn.turn)) == dict(notes.scope) == scope.as_dict()
+    assert MemoryScope.stored(notes.scope) == scope.validate("add")

@@ -23,9 +23,9 @@ def to_frame(calls: Iterable[Interaction], response: Callable[[Interaction], Any
         response: what goes into the ``response`` column.
 
     Returns:
-        The fields of ``Interaction``; ``datetime`` (microseconds, UTC); ``usage``, ``tool_calls`` and ``metadata`` as
-        JSON, as is a response that is not text; the token counts of ``usage``. Without calls, the same columns and
-        no row. Characters that can't be encoded (half an emoji) are replaced.
+        The fields of ``Interaction``; ``datetime`` (microseconds, UTC); ``usage``, ``tool_calls``, ``scope`` and
+        ``metadata`` as JSON, as is a response that is not text; the token counts of ``usage``. Without calls, the same
+        columns and no row. Characters that can't be encoded (half an emoji) are replaced.
 
     Raises:
         StoreError: this process was forked from one that had loaded polars.
@@ -59,6 +59,8 @@ def to_frame(calls: Iterable[Interaction], response: Callable[[Interaction], Any
         "duration_ms": (real, lambda call: call.duration_ms),
         "tool_calls": (text, lambda call: _text(call.tool_calls)),
         "turn_id": (text, lambda call: call.turn_id),
+        "scope": (text, lambda call: _text(call.scope.to_metadata())),
+        "agent_actor_id": (text, lambda call: call.agent_actor_id),
         "metadata": (text, lambda call: _text(call.metadata)),
     }
     rows = list(calls)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from ffai.core.scope import NO_SCOPE, MemoryScope
 from ffai.core.turn import plain_copy
 from ffai.typing import Metadata, Status
 
@@ -48,6 +49,10 @@ class Interaction:
     tool_calls: tuple[Any, ...] = ()
     turn_id: str | None = None
     """The turn's id in memory; ``None`` where it was not remembered."""
+    scope: MemoryScope = NO_SCOPE
+    """Whose call it is."""
+    agent_actor_id: str | None = None
+    """Who answered."""
     metadata: Metadata = field(default_factory=dict)
 
     @property
@@ -80,5 +85,7 @@ class Interaction:
             "duration_ms": self.duration_ms,
             "tool_calls": list(self.tool_calls),
             "turn_id": self.turn_id,
+            "scope": self.scope.to_metadata(),
+            "agent_actor_id": self.agent_actor_id,
             "metadata": plain_copy(self.metadata),
         }

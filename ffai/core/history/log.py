@@ -52,8 +52,8 @@ class InteractionLog:
             self._last_number += 1
             self._calls.append(call)
             self._named.setdefault(key_of(call), deque()).append(call)
-            if call.status == "success" and call.prompt_name:
-                self._answered[call.prompt_name] = call
+            if is_answered(call):
+                self._answered[key_of(call)] = call
             if self._max_turns is not None and len(self._calls) > self._max_turns:
                 self._drop_oldest()
         return call
@@ -138,7 +138,7 @@ class InteractionLog:
         else:
             del self._named[key]
         self._answered.pop(key, None)
-        answer = next((call for call in reversed(kept) if call.status == "success" and call.prompt_name), None)
+        answer = next(filter(is_answered, reversed(kept)), None)
         if answer is not None:
             self._answered[key] = answer
 
@@ -166,3 +166,14 @@ def key_of(call: Interaction) -> str:
         'Hi'
     """
     return call.prompt_name or call.prompt
+
+
+def is_answered(call: Interaction) -> bool:
+    """Tell whether a call is a success that has a name.
+
+    Examples:
+        >>> is_answered(Interaction(sequence_number=1, prompt="Hi", response="Hello!", clean_response="Hello!",
+        ...                         model="m", timestamp=0.0, prompt_name="greeting"))
+        True
+    """
+    return call.status == "success" and bool(call.prompt_name)

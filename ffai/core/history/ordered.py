@@ -9,6 +9,7 @@ from typing import Any
 from ffai.core.history.clean import clean_response, clean_text
 from ffai.core.history.interaction import Interaction
 from ffai.core.history.log import InteractionLog, key_of
+from ffai.core.history.scoped import ScopedLog
 
 
 class OrderedPromptHistory:
@@ -27,8 +28,8 @@ class OrderedPromptHistory:
         {'capital': {'prompt': 'Capital of France?', 'response': 'Paris'}}
     """
 
-    def __init__(self, log: InteractionLog | None = None) -> None:
-        self._log = InteractionLog() if log is None else log
+    def __init__(self, log: InteractionLog | ScopedLog | None = None) -> None:
+        self._log: InteractionLog | ScopedLog = InteractionLog() if log is None else log
 
     def __len__(self) -> int:
         return len(self._log)

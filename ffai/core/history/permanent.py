@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from ffai.core.arguments import check_number, check_timestamp, check_whole
 from ffai.core.history.sift import sift
+from ffai.core.history.whose import Accept, anybodys
+from ffai.core.scope import NO_SCOPE, MemoryScope
 from ffai.core.turn import content_of, make_turn, plain_copy
 from ffai.typing import ContentPart, Metadata, Prompt, TurnDict
 
@@ -24,6 +26,8 @@ class _Spoken(NamedTuple):
     timestamp: float
     metadata: Metadata
     turn_id: str | None
+    scope: MemoryScope
+    agent_actor_id: str | None
 
 
 class PermanentHistory:
@@ -58,6 +62,8 @@ class PermanentHistory:
         *,
         timestamp: float | None = None,
         turn_id: str | None = None,
+        scope: MemoryScope = NO_SCOPE,
+        agent_actor_id: str | None = None,
     ) -> None:
         """Add what the user said.
 
@@ -68,11 +74,16 @@ class PermanentHistory:
             text: text, or a list of message parts.
             metadata: what the caller attaches.
             timestamp: seconds since the epoch; ``None`` is now.
-            turn_id: the turn's id in memory, which it can be forgotten by; it is not in what is handed out.
+            turn_id: the turn's id in memory, which it can be forgotten by; it is not in what is handed out, nor are
+                the next two.
+            scope: whose turn it is.
+            agent_actor_id: who answers it.
         """
-        spoken = _Spoken("user", _kept(text), _moment(timestamp), plain_copy(metadata or {}), turn_id)
+        spoken = _Spoken(
+            "user", _kept(text), _moment(timestamp), plain_copy(metadata or {}), turn_id, scope, agent_actor_id
+        )
         with self._lock:
-            if metadata is None and self._turns and _may_be_joined(self._turns[-1]):
+            if metadata is None and self._turns and _may_be_joined(self._turns[-1], scope):
                 before = self._turns.pop()
                 spoken = spoken._replace(said=_joined(content_of(before.said), content_of(spoken.said)))
             self._add(spoken)
@@ -84,24 +95,28 @@ class PermanentHistory:
         *,
         timestamp: float | None = None,
         turn_id: str | None = None,
+        scope: MemoryScope = NO_SCOPE,
+        agent_actor_id: str | None = None,
     ) -> None:
         """Add what the assistant said. The arguments are those of ``add_turn_user``; nothing is joined."""
-        spoken = _Spoken("assistant", _kept(text), _moment(timestamp), plain_copy(metadata or {}), turn_id)
+        spoken = _Spoken(
+            "assistant", _kept(text), _moment(timestamp), plain_copy(metadata or {}), turn_id, scope, agent_actor_id
+        )
         with self._lock:
             self._add(spoken)
 
-    def get_all_turns(self) -> list[TurnDict]:
-        """Return every turn, oldest first."""
+    def get_all_turns(self, *, accept: Accept = anybodys) -> list[TurnDict]:
+        """Return every turn, oldest first; of those whose turns are accepted."""
         with self._lock:
             turns = list(self._turns)
-        return [_handed_out(spoken) for spoken in turns]
+        return [_handed_out(spoken) for spoken in turns if accept(spoken)]
 
-    def get_turns_since(self, timestamp: float) -> list[TurnDict]:
+    def get_turns_since(self, timestamp: float, *, accept: Accept = anybodys) -> list[TurnDict]:
         """Return the turns that are strictly later than a moment, in seconds since the epoch."""
         since = check_number("timestamp", timestamp)
         with self._lock:
             later = self._later(since)
-        return [_handed_out(spoken) for spoken in later]
+        return [_handed_out(spoken) for spoken in later if accept(spoken)]
 
     def forget(self, turn_ids: Set[str]) -> int:
         """Drop what was said in turns.
@@ -145,8 +160,8 @@ def _handed_out(spoken: _Spoken) -> TurnDict:
     return make_turn(spoken.role, spoken.said, timestamp=spoken.timestamp, metadata=plain_copy(spoken.metadata))
 
 
-def _may_be_joined(spoken: _Spoken) -> bool:
-    return spoken.role == "user" and not spoken.metadata and spoken.turn_id is None
+def _may_be_joined(spoken: _Spoken, scope: MemoryScope) -> bool:
+    return spoken.role == "user" and not spoken.metadata and spoken.turn_id is None and spoken.scope == scope
 
 
 def _joined(before: list[ContentPart], after: list[ContentPart]) -> list[ContentPart]:

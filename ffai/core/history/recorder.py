@@ -11,12 +11,16 @@ from typing import Any, Protocol, get_args
 
 from ffai._fork import held_over_forks, renew_after_fork
 from ffai.core.arguments import check_ids, check_timestamp, check_whole
-from ffai.core.history.clean import clean_response, clean_text
+from ffai.core.conversation_id import is_internal
+from ffai.core.history.clean import clean_response
+from ffai.core.history.histories import Histories
 from ffai.core.history.interaction import Interaction
 from ffai.core.history.log import InteractionLog
-from ffai.core.history.ordered import OrderedPromptHistory
 from ffai.core.history.permanent import PermanentHistory
-from ffai.core.history.records import Records, clean_record, raw_record
+from ffai.core.history.scoped import ScopedLog, ScopedPermanent
+from ffai.core.history.whose import Accept, accepting, settled_by
+from ffai.core.memory.filters import TurnFilter
+from ffai.core.scope import NO_SCOPE, MemoryScope, with_known_conversation
 from ffai.core.turn import plain_copy, text_of
 from ffai.errors import ArgumentTypeError, ClosedError, InvalidArgumentError
 from ffai.typing import Metadata, Prompt, Status
@@ -48,7 +52,7 @@ class TurnSink(Protocol):
         ...
 
 
-class HistoryRecorder:
+class HistoryRecorder(Histories):
     """Owns the four histories and writes each call to all of them at once.
 
     Args:
@@ -69,16 +73,10 @@ class HistoryRecorder:
         # held while histories change, and never while anything is waited for
         self._lock = held_over_forks(threading.RLock())
         self._log = InteractionLog(max_turns=max_turns, lock=self._lock)
+        self._permanent = PermanentHistory(max_turns=turns, lock=self._lock)
+        super().__init__(self._log, self._permanent)
         self._memory = memory
         self._skipped: Counter[str] = Counter()
-        self.permanent = PermanentHistory(max_turns=turns, lock=self._lock)
-        """Everything that was said, turn by turn."""
-        self.ordered = OrderedPromptHistory(self._log)
-        """The calls by number and by name, with cleaned responses."""
-        self.raw = Records(self._log, raw_record)
-        """The calls as dicts, with what came back."""
-        self.clean = Records(self._log, clean_record)
-        """The calls as dicts, with cleaned responses."""
 
     def renew_after_fork(self) -> None:
         """Wait for no call that a thread of the parent is recording."""
@@ -89,10 +87,39 @@ class HistoryRecorder:
         """What remembers the successes."""
         return self._memory
 
-    @property
-    def log(self) -> InteractionLog:
-        """The calls that the raw, clean and ordered histories show."""
-        return self._log
+    def seen_by(self, scope: MemoryScope) -> Histories:
+        """Return the histories as a scope sees them; who took part in a conversation, memory tells, where it is on.
+
+        Raises:
+            ScopeValidationError: nothing can be looked for with the scope.
+        """
+        if scope is NO_SCOPE or (wanted := TurnFilter.of(None, scope)).allows_all:
+            return self
+
+        def seen() -> Accept:
+            return accepting(self._settled(wanted))
+
+        own = scope.place
+        return Histories(ScopedLog(self._log, seen, own), ScopedPermanent(self._permanent, seen, own))
+
+    def _settled(self, wanted: TurnFilter) -> TurnFilter:
+        if callable(settled := getattr(self._memory, "settled", None)):
+            known: TurnFilter = settled(wanted)
+            return known
+        return settled_by(self._log.all(), wanted)
+
+    def accepted_scope(self, scope: MemoryScope) -> MemoryScope:
+        """Return the scope that a call is recorded with.
+
+        Raises:
+            ScopeValidationError: it can't be stored with a turn.
+        """
+        if callable(accepted := getattr(self._memory, "accepted_scope", None)):
+            checked: MemoryScope = accepted(scope)
+            return checked
+        checked = scope.validate("add")
+        named = checked.conversation_id
+        return checked if named is None or not is_internal(named) else with_known_conversation(checked, None)
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -103,19 +130,6 @@ class HistoryRecorder:
         """
         with self._lock:
             return dict(self._skipped)
-
-    def latest_response(self, name: str) -> str | None:
-        """Return the cleaned text of the newest success with a name: what ``{{name.response}}`` stands for.
-
-        Returns:
-            ``""`` where that success had no text; ``None`` where no call with that name succeeded.
-        """
-        call = self._log.answered(name)
-        return None if call is None else clean_text(call.clean_response)
-
-    def response_names(self) -> list[str]:
-        """Return the names that ``latest_response`` knows."""
-        return self._log.answered_names()
 
     def record(
         self,
@@ -134,7 +148,8 @@ class HistoryRecorder:
         duration_ms: float | None = None,
         tool_calls: Iterable[Any] = (),
         expects_json: bool = False,
-        scope: Any = None,
+        scope: MemoryScope = NO_SCOPE,
+        agent_actor_id: str | None = None,
         timestamp: float | None = None,
     ) -> Interaction:
         """Record a call in the four histories; hand a success that has text to memory.
@@ -157,7 +172,8 @@ class HistoryRecorder:
             duration_ms: how long the call took.
             tool_calls: the tools the model asked for.
             expects_json: JSON was asked for, so the cleaned response is the value it stands for.
-            scope: whose turn it is; passed on to memory.
+            scope: whose turn it is.
+            agent_actor_id: who answered, for the participants of the conversation.
             timestamp: seconds since the epoch; ``None`` is now.
 
         Raises:
@@ -172,13 +188,15 @@ class HistoryRecorder:
         given = None if timestamp is None else check_timestamp("timestamp", timestamp)
         cleaned = clean_response(text, expects_json=expects_json)
         reason = _why_not_remembered(status, text, tools)
+        whose = self.accepted_scope(scope)
+        agent = {} if agent_actor_id is None else {"agent_actor_id": agent_actor_id}
         with self._turn:
             now = time.time() if given is None else given
             turn_id = None
             if self._memory is not None and reason is None and text is not None:
                 try:
                     turn_id = self._memory.remember(
-                        text_of(said), text, scope=scope, timestamp=now, metadata=plain_copy(attached)
+                        text_of(said), text, scope=whose, timestamp=now, metadata=plain_copy(attached), **agent
                     )
                 except ClosedError:  # another user of the memory has closed it; the answer is there all the same
                     reason = "memory_closed"
@@ -187,9 +205,13 @@ class HistoryRecorder:
                 if self._memory is not None and reason is not None:
                     self._skipped[reason] += 1
                 if status != "skipped":
-                    self.permanent.add_turn_user(said, attached, timestamp=now, turn_id=turn_id)
+                    self._permanent.add_turn_user(
+                        said, attached, timestamp=now, turn_id=turn_id, scope=whose, agent_actor_id=agent_actor_id
+                    )
                 if not _is_blank(text):
-                    self.permanent.add_turn_assistant(text or "", attached, timestamp=now, turn_id=turn_id)
+                    self._permanent.add_turn_assistant(
+                        text or "", attached, timestamp=now, turn_id=turn_id, scope=whose, agent_actor_id=agent_actor_id
+                    )
                 return self._log.add(
                     lambda number: Interaction(
                         sequence_number=number,
@@ -208,6 +230,8 @@ class HistoryRecorder:
                         duration_ms=duration_ms,
                         tool_calls=tools,
                         turn_id=turn_id,
+                        scope=whose,
+                        agent_actor_id=agent_actor_id,
                         metadata=attached,
                     )
                 )
@@ -227,7 +251,7 @@ class HistoryRecorder:
         """
         ids = check_ids("turn_ids", turn_ids)
         with self._turn, self._lock:
-            return {"history_calls": self._log.forget(ids), "permanent_turns": self.permanent.forget(ids)}
+            return {"history_calls": self._log.forget(ids), "permanent_turns": self._permanent.forget(ids)}
 
     def _say_closed(self) -> None:
         if "memory_closed" not in self.skipped:

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 from ffai.core.history.interaction import Interaction
 from ffai.core.history.log import InteractionLog
+from ffai.core.history.scoped import ScopedLog
 
 Record = dict[str, Any]
 """A call as a dict: ``Interaction.to_dict()``."""
@@ -27,7 +28,7 @@ class Records(Sequence[Record]):
         (' Hello! ', 'Hello!')
     """
 
-    def __init__(self, log: InteractionLog, record: Callable[[Interaction], Record]) -> None:
+    def __init__(self, log: InteractionLog | ScopedLog, record: Callable[[Interaction], Record]) -> None:
         self._log, self._record = log, record
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Searching for turns that differ: exact repeats count once."""
+"""Searching for turns, also for turns that differ: exact repeats count once."""
 
 from __future__ import annotations
 
@@ -9,50 +9,53 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffai.core.memory.filters import Scope, TurnFilter, Where
+from ffai.core.memory.filters import EVERY_TURN, TurnFilter
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.selection import Selection
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.similarity import as_vector
 
 
-def search_distinct(
+def search_turns(
     store: TurnVectorStore,
     query: Sequence[float] | NDArray[Any],
+    *,
+    wanted: TurnFilter = EVERY_TURN,
     top_k: int,
     threshold: float | None = None,
-    *,
-    where: Where | None = None,
-    scope: Scope | None = None,
+    distinct: bool = False,
 ) -> list[TurnHit]:
-    """Search a store; of turns with the same text in the same scope only the closest is given, the first of equals.
+    """Search a store.
 
     Args:
         store: the turns.
         query: shape ``(dim,)``.
-        top_k: how many at the most; repeats take no place from others.
+        wanted: what the turns must be like.
+        top_k: how many at the most.
         threshold: keeps scores of at least this cosine; ``None`` keeps all.
-        where: only turns with this metadata; see :meth:`TurnVectorStore.search`.
-        scope: only turns of this scope.
+        distinct: of turns with the same text in the same scope only the closest is given, the first of equals, and
+            repeats take no place from others. Each hit then tells how many turns it stands for, of those that are
+            wanted, and when the last of them was said.
 
     Returns:
-        Best first. Each tells how many turns it stands for, of those that the filters allow, and when the last of
-        them was said.
+        Best first.
 
     Examples:
         >>> store = TurnVectorStore()
         >>> for number, text in enumerate(("again", "again", "other")):
         ...     _ = store.add(text, [1.0, len(text) - 5.0], {"timestamp": float(number)})
-        >>> hits = search_distinct(store, [1.0, 0.0], top_k=2)
+        >>> hits = search_turns(store, [1.0, 0.0], top_k=2, distinct=True)
         >>> [(hit.text, hit.repeats, hit.last_timestamp) for hit in hits]
         [('again', 2, 1.0), ('other', 1, 2.0)]
     """
-    selection, vector, asked = store._select(TurnFilter.of(where, scope)), as_vector(query), top_k
+    selection, vector, asked = store._select(wanted), as_vector(query), top_k
     while True:
         found = selection.closest(vector, asked, threshold)
-        distinct = _first_of_equals(selection, found)
-        if len(distinct) >= top_k or len(found) < asked:
-            return [_with_repeats(selection, entry, score) for entry, score in distinct[:top_k]]
+        if not distinct:
+            return [selection.hit(entry, score) for entry, score in found]
+        first = _first_of_equals(selection, found)
+        if len(first) >= top_k or len(found) < asked:
+            return [_with_repeats(selection, entry, score) for entry, score in first[:top_k]]
         asked *= 4
 
 

@@ -76,6 +76,7 @@ def select(collection: Collection, wanted: TurnFilter = EVERY_TURN) -> Selection
     """
     with collection.changing:  # a turn leaves the waiting ones a moment before it is in the store
         waiting = _waiting(collection)
+        wanted = collection.store._settled(wanted, waiting)
         stored = collection.store._select(wanted)
         table, count = stored.table, stored.count
         waiting = [turn for turn in waiting if table.entry_of.get(turn.turn_id, count) >= count and wanted.allows(turn)]

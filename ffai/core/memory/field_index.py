@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence, Set
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffai.core.memory.column import Column
-from ffai.core.memory.filters import Condition, Field, Source, as_key, values_of
+from ffai.core.memory.filters import ACTOR, AGENT, CONVERSATION, Condition, Field, Source, as_key, values_of
 
 Entries = NDArray[np.intp]
+T = TypeVar("T")
 
 MOST_FIELDS = 64
 """Fields that an index keeps."""
@@ -33,7 +34,7 @@ class FieldIndex:
 
     Examples:
         >>> index = FieldIndex(["{}"] * 3, ['{"page": 1}', "{}", '{"page": 1}'], threading.Lock())
-        >>> index.entries([Condition(Field("metadata", "page"), 1)], 3).tolist()
+        >>> index.entries([Condition(Field("metadata", "page"), {1})], 3).tolist()
         [0, 2]
     """
 
@@ -53,17 +54,41 @@ class FieldIndex:
         Returns:
             Their numbers, ascending.
         """
+        return self._when_read(
+            {condition.field for condition in conditions}, count, lambda: self._find(conditions, count)
+        )
+
+    def conversations_of(self, person: str, count: int, among: Entries | None) -> set[Hashable]:
+        """Find the conversations in which a person took part: spoke, or answered as an agent.
+
+        Args:
+            person: an actor's id.
+            count: looks among the first ``count`` entries.
+            among: only these entries; ``None`` for all.
+
+        Returns:
+            Their ids, in the internal form.
+        """
+
+        def find() -> set[Hashable]:
+            actors, agents, conversations = (self._columns[field] for field in (ACTOR, AGENT, CONVERSATION))
+            spoken = np.union1d(actors.entries({person}, count), agents.entries({person}, count))
+            return conversations.keys_of(spoken if among is None else np.intersect1d(spoken, among))
+
+        return self._when_read({ACTOR, AGENT, CONVERSATION}, count, find)
+
+    def _when_read(self, fields: Set[Field], count: int, find: Callable[[], T]) -> T:
         while True:
             with self._lock:
-                if self._read_some({condition.field for condition in conditions}, count):
-                    return self._find(conditions, count)
+                if self._read_some(fields, count):
+                    return find()
 
     def _find(self, conditions: Sequence[Condition], count: int) -> Entries:
-        columns = [(self._columns[field], key) for field, key in conditions]
+        columns = [(self._columns[field], keys) for field, keys in conditions]
         columns.sort(key=lambda pair: pair[0].how_many(pair[1]))
         found: Entries | None = None
-        for column, key in columns:  # the rarest value first: its entries alone are looked at in the others
-            found = column.entries(key, count) if found is None else column.among(found, key)
+        for column, keys in columns:  # the rarest values first: their entries alone are looked at in the others
+            found = column.entries(keys, count) if found is None else column.among(found, keys)
         assert found is not None  # noqa: S101 - there is a condition
         return found
 
@@ -82,10 +107,10 @@ class FieldIndex:
         return not behind
 
     def _read(self, source: Source, columns: Sequence[_Values], start: int, end: int) -> None:
-        marks = ['"scope"'] if source == "scope" else [f'"{column.name}"' for column in columns]
+        marks = [f'"{column.name}"' for column in columns]
         found = []
         for text in self._texts[source][start:end]:
-            # Where no character of a key is escaped, the key stands in the text as it is. Only ffai notes scopes.
+            # Where no character of a key is escaped, it stands in the text as it is. Keys of scopes never are.
             may_have = any(mark in text for mark in marks) or (source == "metadata" and "\\" in text)
             found.append(values_of(source, text) if may_have else _NOTHING)
         for column in columns:
@@ -112,6 +137,7 @@ class _Values:
         self.name, self.read = name, 0
         self._numbers = Column(np.int32)
         self._number_of: dict[Hashable, int] = {}
+        self._keys: list[Hashable] = []
         self._counts: list[int] = []
         self._found: OrderedDict[int, tuple[Entries, int]] = OrderedDict()
         """Entries with a value that was asked for, and how far was looked; the latest last."""
@@ -125,22 +151,29 @@ class _Values:
     def _number(self, values: Mapping[str, Any]) -> int:
         if self.name not in values:
             return _MISSING
-        number = self._number_of.setdefault(as_key(values[self.name]), len(self._counts))
+        key = as_key(values[self.name])
+        number = self._number_of.setdefault(key, len(self._counts))
         if number == len(self._counts):
             self._counts.append(0)
+            self._keys.append(key)
         self._counts[number] += 1
         return number
 
-    def how_many(self, key: Hashable) -> int:
-        """Tell how many entries have a value, of all that were read."""
-        number = self._number_of.get(key)
-        return 0 if number is None else self._counts[number]
+    def _numbers_of(self, keys: Set[Hashable]) -> list[int]:
+        return [number for key in keys if (number := self._number_of.get(key)) is not None]
 
-    def entries(self, key: Hashable, count: int) -> Entries:
-        """Return the entries that have a value, of the first ``count``."""
-        number = self._number_of.get(key)
-        if number is None:
-            return np.empty(0, dtype=np.intp)
+    def how_many(self, keys: Set[Hashable]) -> int:
+        """Tell how many entries have one of some values, of all that were read."""
+        return sum(self._counts[number] for number in self._numbers_of(keys))
+
+    def entries(self, keys: Set[Hashable], count: int) -> Entries:
+        """Return the entries that have one of some values, of the first ``count``."""
+        numbers = self._numbers_of(keys)
+        if len(numbers) > 1:
+            return np.flatnonzero(self._is_one_of(numbers)[self._numbers.view(count)])
+        return self._entries_of(numbers[0], count) if numbers else np.empty(0, dtype=np.intp)
+
+    def _entries_of(self, number: int, count: int) -> Entries:
         found, looked = self._found.pop(number, (np.empty(0, dtype=np.intp), 0))
         if looked < self.read:
             new = np.flatnonzero(self._numbers.view(self.read)[looked:] == number) + looked
@@ -150,15 +183,27 @@ class _Values:
             self._found.popitem(last=False)
         return found if count == self.read else found[: np.searchsorted(found, count)]
 
-    def among(self, entries: Entries, key: Hashable) -> Entries:
-        """Return those of some entries that have a value."""
-        number = self._number_of.get(key)
-        if number is None:
-            return entries[:0]
-        if self._counts[number] == self.read:
-            return entries
-        chosen: Entries = entries[self._numbers.view(self.read)[entries] == number]
+    def _is_one_of(self, numbers: Sequence[int]) -> NDArray[np.bool_]:
+        """Return for each number whether it is one of some; -1 leads to the last place, which is none."""
+        chosen = np.zeros(len(self._counts) + 1, dtype=np.bool_)
+        chosen[numbers] = True
         return chosen
+
+    def among(self, entries: Entries, keys: Set[Hashable]) -> Entries:
+        """Return those of some entries that have one of some values."""
+        numbers = self._numbers_of(keys)
+        if not numbers:
+            return entries[:0]
+        if sum(self._counts[number] for number in numbers) == self.read:
+            return entries
+        theirs = self._numbers.view(self.read)[entries]
+        chosen: Entries = entries[theirs == numbers[0] if len(numbers) == 1 else self._is_one_of(numbers)[theirs]]
+        return chosen
+
+    def keys_of(self, entries: Entries) -> set[Hashable]:
+        """Return the values that some entries have."""
+        numbers = np.unique(self._numbers.view(self.read)[entries])
+        return {self._keys[number] for number in numbers.tolist() if number != _MISSING}
 
     def of(self, kept: Entries) -> _Values:
         """Return the values of some entries; those that no entry has any more are let go."""
@@ -169,5 +214,6 @@ class _Values:
         fresh._numbers.extend(renumbered[numbers])
         fresh._counts = counts[counts > 0].tolist()
         fresh._number_of = {key: int(renumbered[old]) for key, old in self._number_of.items() if counts[old]}
+        fresh._keys = list(fresh._number_of)
         fresh.read = len(numbers)
         return fresh

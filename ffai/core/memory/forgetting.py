@@ -64,10 +64,11 @@ def _drop(collection: Collection, ids: set[str]) -> dict[str, int]:
 
 def _chosen(collection: Collection, turn_ids: Ids[str] | None, wanted: TurnFilter) -> set[str]:
     """Return the ids of the turns that are meant."""
-    if turn_ids is not None and not wanted.conditions:
+    if turn_ids is not None and wanted.allows_all:
         return _known(collection, turn_ids)
     waiting = collection.journal.drop(lambda journal: journal.unembedded())
     others = [*waiting, *_unseen(collection)]
+    wanted = collection.store._settled(wanted, others)
     chosen = {*collection.store._chosen(wanted), *(turn.turn_id for turn in others if wanted.allows(turn))}
     return chosen if turn_ids is None else chosen & _known(collection, turn_ids)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ffai.core.memory.identity import content_id, notes_of
-from ffai.core.memory.turn_json import prompt_of, response_of, scope_of, seconds
+from ffai.core.memory.turn_json import conversation_of, prompt_of, response_of, scope_of, seconds
+from ffai.core.scope import MemoryScope
 from ffai.typing import Metadata
 
 
@@ -57,9 +58,19 @@ class TurnHit:
         return response_of(self.text, self.turn)
 
     @property
-    def scope(self) -> dict[str, Any]:
-        """Whose turn it is, as the fields that were given; empty where none were."""
+    def scope(self) -> MemoryScope:
+        """Whose turn it is; the empty scope where it does not tell."""
         return scope_of(self.turn)
+
+    @property
+    def conversation_id(self) -> str | None:
+        """The conversation's id in the form that begins with ``cnv_``; ``None`` where it belongs to none."""
+        return conversation_of(self.turn)
+
+    @property
+    def external_conversation_id(self) -> str | None:
+        """The conversation's id as the caller gave it."""
+        return self.scope.conversation_id
 
     @property
     def repeats(self) -> int:

@@ -14,12 +14,15 @@ from ffai._text import clean_text
 from ffai.core.arguments import check_dict, check_str, check_timestamp
 from ffai.core.memory.jsontext import to_json
 from ffai.core.redact import Redactor, redact_strings
-from ffai.core.scope import MemoryScope
-from ffai.errors import ArgumentTypeError
+from ffai.core.scope import NO_SCOPE, MemoryScope, check_actor_id
 from ffai.typing import Metadata
 
 _REDACTED = "redacted"
 """The note that a turn was redacted when it was accepted."""
+
+
+_ANYBODYS = f', "scope": {json.dumps(NO_SCOPE.validate("add").to_metadata())}'
+"""The note of a turn that was stored without a scope."""
 
 
 class NewTurn(NamedTuple):
@@ -38,6 +41,7 @@ def new_turn(
     response: str,
     *,
     scope: MemoryScope | None = None,
+    agent_actor_id: str | None = None,
     timestamp: float | None = None,
     expires_at: float | None = None,
     metadata: Metadata | None = None,
@@ -48,11 +52,11 @@ def new_turn(
 
     Raises:
         ArgumentTypeError: an argument has a wrong type, or the metadata holds a value that JSON can't; names where.
+        ScopeValidationError: a turn can't be stored with the scope.
     """
     check_str("prompt", prompt)
     check_str("response", response)
-    if scope is not None and not isinstance(scope, MemoryScope):
-        raise ArgumentTypeError(f"scope must be a MemoryScope, not {type(scope).__name__}: {scope!r:.100}.")
+    whose = _noted_scope(scope, agent_actor_id)
     if timestamp is not None:
         check_timestamp("timestamp", timestamp)
     if expires_at is not None:
@@ -71,10 +75,32 @@ def new_turn(
     turn_id = turn_id or os.urandom(16).hex()
     begins = len(prompt) + 1 if response else len(text)
     said_at = time.time() if timestamp is None else float(timestamp)
-    scope_note = f', "scope": {to_json(fields, "scope")}' if scope is not None and (fields := scope.as_dict()) else ""
     end_note = "" if expires_at is None else f', "expires_at": {float(expires_at)!r}'
-    notes = f'"ffai": {{"turn_id": "{turn_id}", "response_at": {begins}{scope_note}{end_note}{redacted_note}}}'
+    notes = f'"ffai": {{"turn_id": "{turn_id}", "response_at": {begins}{whose}{end_note}{redacted_note}}}'
     return NewTurn(turn_id, text, _turn_json(text, said_at, caller, notes), caller)
+
+
+def _noted_scope(scope: MemoryScope | None, agent_actor_id: str | None) -> str:
+    """Write whose turn it is, as part of a JSON object."""
+    noted = _ANYBODYS if scope is None else f', "scope": {to_json(scope.validate("add").to_metadata(), "scope")}'
+    agent = check_actor_id("agent_actor_id", agent_actor_id)
+    return noted if agent is None else f'{noted}, "agent_actor_id": {to_json(agent, "agent_actor_id")}'
+
+
+def with_scope(turn: Mapping[str, Any], scope: MemoryScope) -> dict[str, Any]:
+    """Return a turn dict that notes whose it is.
+
+    Raises:
+        ArgumentTypeError: its metadata is no dict, so that there is no place for it.
+
+    Examples:
+        >>> with_scope({"role": "user"}, MemoryScope(source_type="api"))
+        {'role': 'user', 'metadata': {'ffai': {'scope': {'source_type': 'api'}}}}
+    """
+    check_dict("turn", turn)
+    metadata = turn.get("metadata") or {}
+    check_dict("turn['metadata']", metadata)
+    return {**turn, "metadata": {**metadata, "ffai": {**notes_of(turn), "scope": scope.to_metadata()}}}
 
 
 def _turn_json(text: str, said_at: float, caller: str, notes: str) -> str:

@@ -16,15 +16,15 @@ from typing import Any, BinaryIO, NoReturn
 
 from ffai._text import clean_text
 from ffai.core.arguments import check_dict, check_str, check_text, check_timestamp
+from ffai.core.conversation_id import is_internal
 from ffai.core.memory.identity import NewTurn, content_id, copy_of, new_turn, notes_of
 from ffai.core.memory.jsontext import to_json
-from ffai.core.scope import MemoryScope
+from ffai.core.scope import MemoryScope, with_known_conversation
 from ffai.core.similarity import Vector, as_vector
 from ffai.errors import ArgumentTypeError, BadVectorError, DimensionError, InvalidArgumentError
 
 _OURS = ("turn_id", "text", "turn", "metadata", "model", "embedding", "parts")
 _FROM_ELSEWHERE = ("prompt", "response", "timestamp", "metadata", "scope")
-_SCOPE = tuple(MemoryScope.__dataclass_fields__)
 
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
@@ -261,11 +261,6 @@ def _scope(value: Any) -> MemoryScope | None:
     if value is None:
         return None
     check_dict("scope", value)
-    _check_names(value, _SCOPE)
-    fields = {name: field for name, field in value.items() if field is not None}
-    people = fields.pop("participant_ids", None)
-    for name, field in fields.items():
-        check_str(f"scope[{name!r}]", field)
-    if people is not None and not (isinstance(people, list) and all(isinstance(one, str) for one in people)):
-        raise ArgumentTypeError(f"scope['participant_ids'] must be a list of texts, not {people!r:.100}.")
-    return MemoryScope(**fields, participant_ids=None if people is None else tuple(people))
+    scope = MemoryScope.of(value)
+    named = scope.conversation_id
+    return scope if named is None or not is_internal(named) else with_known_conversation(scope, None)

@@ -10,20 +10,23 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ffai.core.arguments import check_number, check_timeout, check_timestamp
+from ffai.core.conversation_id import is_internal
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import joining, sharing
 from ffai.core.memory.collection import Collection
-from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere
+from ffai.core.memory.identity import NewTurn, new_turn, turn_from_elsewhere, with_scope
 from ffai.core.memory.journal_file import Durability
 from ffai.core.memory.mounts import check_local
 from ffai.core.memory.opening import OnModelChange, open_collection
 from ffai.core.memory.place import Place
 from ffai.core.memory.status import FlushResult
+from ffai.core.memory.turn_json import scope_of
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.upkeep import Upkeep
 from ffai.core.memory.vectorise import embed_turns, texts_and_parts
 from ffai.core.redact import Redactor
-from ffai.core.scope import MemoryScope
+from ffai.core.scope import MemoryScope, with_known_conversation
+from ffai.core.scope_policy import Scope
 from ffai.core.similarity import Vector
 from ffai.core.turn import turn_text
 from ffai.errors import InvalidArgumentError
@@ -61,16 +64,16 @@ class Memory(Upkeep):
         super().__init__(embeddings, store, redact)
         self.ttl = None if ttl is None else check_number("ttl", ttl, least=0.0)
         """Seconds that a remembered turn is kept; ``None`` for ever."""
-        self._is_last = False
 
     # Adding
 
-    def index_turn(self, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
+    def index_turn(self, turn: dict[str, Any], metadata: Metadata | None = None, *, scope: Scope | None = None) -> int:
         """Embed a turn's text now and store it.
 
         Args:
             turn: ``{"role", "content", "timestamp", "metadata"}``; all text parts of its content are embedded.
             metadata: what is given back with it.
+            scope: whose turn it is; what the turn notes itself, if left out.
 
         Returns:
             Its position in the store.
@@ -79,29 +82,42 @@ class Memory(Upkeep):
             EmbeddingError: the embedder gave vectors that can't be used.
             Exception: whatever the embedder raises. Nothing is stored.
         """
-        return self.index_turn_text(turn_text(turn), turn, metadata)
+        return self.index_turn_text(turn_text(turn), turn, metadata, scope=scope)
 
-    def index_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
+    def index_turn_text(
+        self, text: str, turn: dict[str, Any], metadata: Metadata | None = None, *, scope: Scope | None = None
+    ) -> int:
         """Embed a text now and store a turn beside it; see :meth:`index_turn`."""
-        new = turn_from_elsewhere(text, turn, metadata, redact=self.redact)
+        new = turn_from_elsewhere(text, self._of_scope(turn, scope), metadata, redact=self.redact)
         embedder = self.embeddings
         position = self._add(new, embed_turns(embedder, [new.text])[0], embedder)
-        return self.index_turn_text(text, turn, metadata) if position is None else position
+        return self.index_turn_text(text, turn, metadata, scope=scope) if position is None else position
 
-    async def aindex_turn(self, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
+    async def aindex_turn(
+        self, turn: dict[str, Any], metadata: Metadata | None = None, *, scope: Scope | None = None
+    ) -> int:
         """Await :meth:`index_turn`."""
-        return await self.aindex_turn_text(turn_text(turn), turn, metadata)
+        return await self.aindex_turn_text(turn_text(turn), turn, metadata, scope=scope)
 
-    async def aindex_turn_text(self, text: str, turn: dict[str, Any], metadata: Metadata | None = None) -> int:
+    async def aindex_turn_text(
+        self, text: str, turn: dict[str, Any], metadata: Metadata | None = None, *, scope: Scope | None = None
+    ) -> int:
         """Await :meth:`index_turn_text`."""
-        new = turn_from_elsewhere(text, turn, metadata, redact=self.redact)
+        new = turn_from_elsewhere(text, self._of_scope(turn, scope), metadata, redact=self.redact)
         embedder = self.embeddings
         vectors = await self._aembed(embedder, texts_and_parts(new.text))
         position = await asyncio.to_thread(self._add, new, vectors, embedder)
-        return await self.aindex_turn_text(text, turn, metadata) if position is None else position
+        return await self.aindex_turn_text(text, turn, metadata, scope=scope) if position is None else position
+
+    def _of_scope(self, turn: dict[str, Any], scope: Scope | None) -> dict[str, Any]:
+        """Return a turn with its scope noted; as it is, where nothing says whose it is."""
+        if scope is None and self._policy.is_open:
+            return turn
+        given = scope_of(turn) if scope is None and isinstance(turn, dict) else scope
+        return with_scope(turn, self.accepted_scope(given))
 
     def _add(self, turn: NewTurn, vectors: Sequence[Vector], embedder: Embedder) -> int | None:
-        with self._entering:
+        with self._shared.entering:
             return self._open.add(turn, vectors, embedder)
 
     def remember(
@@ -109,7 +125,8 @@ class Memory(Upkeep):
         prompt: str,
         response: str,
         *,
-        scope: MemoryScope | None = None,
+        scope: Scope | None = None,
+        agent_actor_id: str | None = None,
         timestamp: float | None = None,
         expires_at: float | None = None,
         metadata: Metadata | None = None,
@@ -120,6 +137,7 @@ class Memory(Upkeep):
             prompt: what was asked.
             response: what was answered.
             scope: whose turn it is.
+            agent_actor_id: who answered, up to 64 characters: takes part in the turn's conversation from then on.
             timestamp: when it was, in seconds since the epoch; now if left out.
             expires_at: when it is forgotten, in seconds since the epoch; as the memory's ``ttl`` says if left out.
             metadata: what is given back with it; dates, paths, sets and bytes become text.
@@ -129,6 +147,7 @@ class Memory(Upkeep):
 
         Raises:
             ArgumentTypeError: an argument has a wrong type, or the metadata a value that can't be stored.
+            ScopeValidationError: the turn can't be stored with that scope.
             ClosedError: the memory was closed.
         """
         if expires_at is None and self.ttl is not None:
@@ -136,15 +155,33 @@ class Memory(Upkeep):
         turn = new_turn(
             prompt,
             response,
-            scope=scope,
+            scope=self.accepted_scope(scope),
+            agent_actor_id=agent_actor_id,
             timestamp=timestamp,
             expires_at=expires_at,
             metadata=metadata,
             redact=self.redact,
         )
-        with self._entering:
+        with self._shared.entering:
             self._open.accept(turn)
         return turn.turn_id
+
+    def accepted_scope(self, scope: Scope | None) -> MemoryScope:
+        """Return the scope that a turn is stored with: with the caller's own id of its conversation.
+
+        Raises:
+            ScopeValidationError: it can't be stored; the internal form of a conversation id is unknown.
+            ArgumentTypeError: it is no scope.
+        """
+        allowed = self._policy.adding(scope)
+        conversation = allowed.conversation_id
+        if conversation is None or not is_internal(conversation):
+            return allowed
+        self._collection.catch_up()
+        with self._collection.changing:
+            waiting = self._collection.journal.read(lambda journal: journal.unembedded())
+            known = self._collection.store._external_id(conversation, waiting)
+        return with_known_conversation(allowed, known)
 
     # Files and the end
 
@@ -178,10 +215,10 @@ class Memory(Upkeep):
         _check_choice("durability", durability, Durability)
         _check_choice("on_model_change", on_model_change, OnModelChange)
         check_local(place.folder)
-        with self._entering:
+        with self._shared.entering:
             own = self._open
             if own.place is None:
-                self._collection = joining.move_to(own, lambda: self._share(place, durability, on_model_change))
+                self._shared.collection = joining.move_to(own, lambda: self._share(place, durability, on_model_change))
             elif own.place != place:
                 raise InvalidArgumentError(f"The memory is kept in {str(own.place.file)!r} already.")
 
@@ -213,10 +250,10 @@ class Memory(Upkeep):
             What became of the turns.
         """
         limit = check_timeout(timeout)
-        with self._entering:
-            if not self._closed:
-                self._closed, self._is_last = True, sharing.release(self._collection)
-        return self._collection.close(limit) if self._is_last else self._collection.flush(limit)
+        with self._shared.entering:
+            if not self._shared.closed:
+                self._shared.closed, self._shared.is_last = True, sharing.release(self._collection)
+        return self._collection.close(limit) if self._shared.is_last else self._collection.flush(limit)
 
     async def aclose(self, timeout: float | None = 5.0) -> FlushResult:
         """Await :meth:`close`."""

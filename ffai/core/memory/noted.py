@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffai.core.memory.column import Column
-from ffai.core.memory.filters import as_key
-from ffai.core.memory.turn_json import read_notes
+from ffai.core.memory.turn_json import TurnNotes, read_notes
+from ffai.core.scope import MemoryScope
 from ffai.core.similarity import Vector
 
 Entries = NDArray[np.intp]
@@ -38,7 +38,7 @@ class Noted:
         self._turns, self._lock = turns, lock
         self._room = 0
         self._timestamps, self._scopes = Column(np.float64), Column(np.int32)
-        self._number_of: dict[Hashable, int] = {}
+        self._number_of: dict[MemoryScope, int] = {}
 
     def timestamps(self, entries: Entries) -> Vector:
         """Return when turns were said, in seconds since the epoch; minus infinity where they don't tell."""
@@ -71,7 +71,7 @@ class Noted:
         notes = [read_notes(self._turns[entry]) for entry in entries.tolist()]
         timestamps, scopes = self._timestamps.view(self._room), self._scopes.view(self._room)
         timestamps[entries] = [-math.inf if note.timestamp is None else note.timestamp for note in notes]
-        scopes[entries] = [self._number_of.setdefault(as_key(dict(note.scope)), len(self._number_of)) for note in notes]
+        scopes[entries] = [self._number_of.setdefault(_whose(note), len(self._number_of)) for note in notes]
 
     def of(self, kept: Entries, turns: Sequence[str]) -> Noted:
         """Return what is known of some of the turns.
@@ -87,3 +87,8 @@ class Noted:
             fresh._scopes.extend(self._scopes.view(self._room)[read])
             fresh._room, fresh._number_of = len(read), dict(self._number_of)
         return fresh
+
+
+def _whose(note: TurnNotes) -> MemoryScope:
+    """Return the scope without what is only shown: a person who was renamed is the same."""
+    return MemoryScope.stored({**note.scope, "actor_name": None})

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import copy
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Self
 
-from ffai._fork import held_over_forks
 from ffai._text import clean_text
 from ffai.core.arguments import check_search, check_timeout, check_whole
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import joining
 from ffai.core.memory.collection import Collection
-from ffai.core.memory.distinct import search_distinct
-from ffai.core.memory.filters import Scope, TurnFilter, Where
+from ffai.core.memory.distinct import search_turns
+from ffai.core.memory.filters import TurnFilter, Where
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.listing import Unembedded, page_of, place_at
+from ffai.core.memory.shared import Shared
 from ffai.core.memory.turn_page import TurnPage
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts
 from ffai.core.redact import Redactor, redactor_of
+from ffai.core.scope import check_actor_id
+from ffai.core.scope_policy import Scope, ScopePolicy
 from ffai.core.similarity import Vector
-from ffai.errors import ArgumentTypeError, ClosedError, DimensionError
+from ffai.errors import ArgumentTypeError, ClosedError, DimensionError, ScopeValidationError, Violation
 
 BARRIER = 2.0
 """Seconds a search waits, at the most, for turns that were accepted before it."""
@@ -37,10 +39,39 @@ class Recall:
         check_embedder(embeddings)
         self.redact = redactor_of(redact)
         """What replaces secrets in texts that come in; ``None`` where nothing does."""
-        self._collection = Collection(embeddings, store if store is not None else TurnVectorStore())
-        # between a turn that comes in and the end, or the move to files
-        self._entering = held_over_forks(threading.Lock())
-        self._closed = False
+        self._shared = Shared(Collection(embeddings, store if store is not None else TurnVectorStore()))
+        self._policy = ScopePolicy()
+
+    def scoped(self, scope: Scope) -> Self:
+        """Return this memory as one person sees it: the same turns, with a scope under that of each call.
+
+        What is read is of this scope, and what is remembered gets it. Fields that a call gives win.
+
+        Args:
+            scope: whose turns; ``MemoryScope.all()`` for everybody's.
+
+        Raises:
+            ScopeValidationError, ArgumentTypeError: the scope can't be used.
+
+        Examples:
+            >>> from ffai import Memory, MemoryScope
+            >>> from ffai.testing import FakeEmbedder
+            >>> memory = Memory(FakeEmbedder())
+            >>> _ = memory.scoped(MemoryScope.user("alice")).remember("I like tea", "Noted.")
+            >>> len(memory.search("tea")), len(memory.scoped(MemoryScope.user("bob")).search("tea"))
+            (1, 0)
+        """
+        return self.under(self._policy.narrowed(scope))
+
+    def under(self, policy: ScopePolicy) -> Self:
+        """Return this memory with what applies to the scopes of its calls."""
+        view = copy.copy(self)
+        view._policy = policy
+        return view
+
+    @property
+    def _collection(self) -> Collection:
+        return self._shared.collection
 
     @property
     def embeddings(self) -> Embedder:
@@ -49,17 +80,24 @@ class Recall:
 
     @property
     def store(self) -> TurnVectorStore:
-        """The turns. A store that is assigned takes the place of this one; where turns are persisted, it is merged."""
+        """The turns. A store that is assigned takes the place of this one; where turns are persisted, it is merged.
+
+        Raises:
+            ScopeValidationError: a memory that is scoped has none: it would hold everybody's turns.
+        """
+        if not self._policy.is_open and not self._policy.default.is_all:
+            told = "a scoped memory has no store, which would hold everybody's turns; scoped(MemoryScope.all()) has it"
+            raise ScopeValidationError([Violation("scope", "required", told)])
         return self._collection.store
 
     @store.setter
     def store(self, store: TurnVectorStore) -> None:
-        with self._entering:
+        with self._shared.entering:
             joining.adopt(self._collection, store)
 
     @property
     def _open(self) -> Collection:
-        if self._closed or self._collection.closed:
+        if self._shared.closed or self._collection.closed:
             raise ClosedError("The memory is closed; turns can't be added to it any more.")
         return self._collection
 
@@ -71,6 +109,7 @@ class Recall:
         *,
         where: Where | None = None,
         scope: Scope | None = None,
+        speaker_actor_id: str | None = None,
         wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
@@ -82,7 +121,9 @@ class Recall:
             threshold: keeps cosines of at least this; ``None`` keeps all.
             where: only turns whose metadata has these values under these keys, compared as JSON; see
                 :meth:`~ffai.core.memory.filters.TurnFilter.of`.
-            scope: only turns of this scope: each field that is given must be the same.
+            scope: only turns of this scope: each field that is given must be the same, as a whole value, and all
+                participants must have taken part in the turn's conversation.
+            speaker_actor_id: who asks, up to 64 characters. It never changes which turns may be found.
             wait: seconds to wait, at the most, until turns accepted before this call can be found; ``None`` waits as
                 long as it takes.
             distinct: whether turns with the same text in the same scope count once; ``hit.repeats`` and
@@ -97,12 +138,13 @@ class Recall:
             Exception: whatever the embedder raises.
         """
         check_search(query, top_k, threshold, wait)
-        TurnFilter.of(where, scope)
+        check_actor_id("speaker_actor_id", speaker_actor_id)
+        wanted = self._wanted(where, scope)
         self._collection.wait_for_accepted(check_timeout(wait))
         self._collection.catch_up()
-        if top_k <= 0 or not self.store.count():
+        if top_k <= 0 or not self._collection.store.count():
             return []
-        find = partial(_search, distinct, top_k=top_k, threshold=threshold, where=where, scope=scope)
+        find = partial(search_turns, wanted=self.settled(wanted), top_k=top_k, threshold=threshold, distinct=distinct)
         while True:
             embedder = self.embeddings
             with self._collection.queries:
@@ -118,23 +160,37 @@ class Recall:
         *,
         where: Where | None = None,
         scope: Scope | None = None,
+        speaker_actor_id: str | None = None,
         wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
         """Await :meth:`search`."""
         check_search(query, top_k, threshold, wait)
-        TurnFilter.of(where, scope)
+        check_actor_id("speaker_actor_id", speaker_actor_id)
+        wanted = self._wanted(where, scope)
         await asyncio.to_thread(self._collection.wait_for_accepted, check_timeout(wait))
         await asyncio.to_thread(self._collection.catch_up)
-        if top_k <= 0 or not self.store.count():
+        if top_k <= 0 or not self._collection.store.count():
             return []
-        find = partial(_search, distinct, top_k=top_k, threshold=threshold, where=where, scope=scope)
+        wanted = await asyncio.to_thread(self.settled, wanted)
+        find = partial(search_turns, wanted=wanted, top_k=top_k, threshold=threshold, distinct=distinct)
         while True:
             embedder = self.embeddings
             with self._collection.queries:
                 vector = (await self._aembed(embedder, [self._looked_for(query)]))[0]
             if (hits := await asyncio.to_thread(self._find, embedder, vector, find)) is not None:
                 return hits
+
+    def _wanted(self, where: Where | None, scope: Scope | None) -> TurnFilter:
+        return TurnFilter.of(where, self._policy.searching(scope))
+
+    def settled(self, wanted: TurnFilter) -> TurnFilter:
+        """Find out which conversations a filter's people have in common, also by turns that wait to be embedded."""
+        if not wanted.people:
+            return wanted
+        with self._collection.changing:  # a turn leaves the waiting ones a moment before it is in the store
+            waiting = self._collection.journal.read(lambda journal: journal.unembedded())
+            return self._collection.store._settled(wanted, waiting)
 
     def _looked_for(self, query: str) -> str:
         """Return what is embedded of a query: a secret finds turns by its placeholder, as they have it."""
@@ -145,7 +201,7 @@ class Recall:
         if self._collection.is_current(embedder):
             self._collection.compare_size(vector.size)
         try:
-            hits = find(self.store, vector)
+            hits = find(self._collection.store, vector)
         except DimensionError:
             if self._collection.is_current(embedder):
                 raise
@@ -165,8 +221,9 @@ class Recall:
 
     def count(self) -> int:
         """Return how many turns a search can find, those of other processes too."""
+        wanted = self._wanted(None, None)
         self._collection.catch_up()
-        return self.store.count()
+        return len(self._collection.store._select(self.settled(wanted)))
 
     # Listing: last, because from here on the class has a list of its own
 
@@ -216,18 +273,15 @@ class Recall:
             >>> [turn.prompt for turn in page.turns], [turn.prompt for turn in memory.list(cursor=page.cursor).turns]
             (['Question 0', 'Question 1'], ['Question 2'])
         """
-        wanted, after = TurnFilter.of(where, scope), place_at(cursor)
+        wanted, after = self._wanted(where, scope), place_at(cursor)
         check_whole("limit", limit, least=1)
         self._collection.catch_up()
         with self._collection.changing:  # a turn leaves the waiting ones a moment before it is in the store
             rows = self._collection.journal.read(lambda journal: journal.unembedded_states())
-            selection = self.store._select(wanted)
+            wanted = self._collection.store._settled(wanted, [turn for turn, _ in rows])
+            selection = self._collection.store._select(wanted)
         unembedded = [Unembedded(turn, "failed" if failed else "waiting") for turn, failed in rows]
         return page_of(selection, unembedded, wanted, limit=limit, after=after, now=time.time())
-
-
-def _search(distinct: bool, store: TurnVectorStore, query: Vector, **asked: Any) -> list[TurnHit]:
-    return search_distinct(store, query, **asked) if distinct else store.search(query, **asked)
 
 
 def check_embedder(embeddings: object) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ffai.core.memory.conversations import settle
 from ffai.core.memory.filters import TurnFilter
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.ranking import closest
@@ -37,7 +38,8 @@ class Selection:
             wanted: what they must be like.
             now: the time, in seconds since the epoch.
         """
-        among = table.fields.entries(wanted.conditions, count) if wanted.conditions else None
+        conditions = settle(wanted, table, count, now).conditions
+        among = table.fields.entries(conditions, count) if conditions else None
         if now >= table.earliest_expiry:
             expires = table.expires.view(count)
             among = np.flatnonzero(expires > now) if among is None else among[expires[among] > now]

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from ffai.core.conversation_id import internal_id
 from ffai.core.memory.identity import notes_of
+from ffai.core.scope import MemoryScope
 
 _METADATA, _TIMESTAMP = ', "metadata": ', ', "timestamp": '
 _TO_VALUE = len(_METADATA)
@@ -26,30 +28,19 @@ class TurnNotes(NamedTuple):
 
     @property
     def scope(self) -> Mapping[str, Any]:
-        """Whose turn it is; empty where nothing says so."""
+        """The fields of the scope it is stored with; empty where nothing says whose turn it is."""
         return _scope_in(self.ffai)
+
+    @property
+    def agent_actor_id(self) -> str | None:
+        """Who answered; ``None`` where that is not noted."""
+        agent = self.ffai.get("agent_actor_id")
+        return agent if isinstance(agent, str) else None
 
     @property
     def expires_at(self) -> float | None:
         """When it is to be found no longer, in seconds since the epoch; ``None`` for never."""
         return seconds(self.ffai.get("expires_at"))
-
-
-def read_scope(turn: str) -> Mapping[str, Any]:
-    """Read whose turn it is; empty where it does not tell.
-
-    Args:
-        turn: the turn dict as JSON.
-
-    Examples:
-        >>> read_scope('{"role": "user", "metadata": {"ffai": {"scope": {"actor_id": "a"}}}}')
-        {'actor_id': 'a'}
-    """
-    metadata, _ = _read_end(turn)
-    if metadata is None:
-        return _scope_in(notes_of(json.loads(turn)))
-    notes = metadata.get("ffai")
-    return _scope_in(notes) if isinstance(notes, dict) else {}
 
 
 def read_notes(turn: str) -> TurnNotes:
@@ -98,14 +89,25 @@ def seconds(value: Any) -> float | None:
     return float(value)
 
 
-def scope_of(turn: Mapping[str, Any]) -> dict[str, Any]:
-    """Return whose turn it is, as the fields that were given; empty where none were.
+def scope_of(turn: Mapping[str, Any]) -> MemoryScope:
+    """Return whose turn it is; the empty scope where it does not tell.
 
     Examples:
-        >>> scope_of({"metadata": {"ffai": {"scope": {"actor_id": "alice"}}}})
-        {'actor_id': 'alice'}
+        >>> scope_of({"metadata": {"ffai": {"scope": {"actor_id": "alice", "actor_type": "user"}}}})
+        MemoryScope(actor_id='alice', actor_type='user')
     """
-    return dict(_scope_in(notes_of(turn)))
+    return MemoryScope.stored(_scope_in(notes_of(turn)))
+
+
+def conversation_of(turn: Mapping[str, Any]) -> str | None:
+    """Return the internal form of the id of a turn's conversation; ``None`` where it belongs to none.
+
+    Examples:
+        >>> conversation_of({"metadata": {"ffai": {"scope": {"conversation_id": "trip"}}}})[:4]
+        'cnv_'
+    """
+    named = scope_of(turn).conversation_id
+    return None if named is None else internal_id(named)
 
 
 def _scope_in(notes: Mapping[str, Any]) -> Mapping[str, Any]:

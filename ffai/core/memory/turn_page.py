@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ffai.core.memory.identity import notes_of
-from ffai.core.memory.turn_json import prompt_of, response_of, scope_of, seconds
+from ffai.core.memory.turn_json import conversation_of, prompt_of, response_of, scope_of, seconds
+from ffai.core.scope import MemoryScope
 from ffai.typing import Metadata
 
 TurnState = Literal["indexed", "waiting", "failed"]
@@ -18,11 +19,11 @@ class StoredTurn:
     r"""One turn that is kept. Its dicts are copies: changing them changes nothing in the store.
 
     Examples:
-        >>> notes = {"response_at": 5, "scope": {"actor_id": "alice"}}
+        >>> notes = {"response_at": 5, "scope": {"actor_id": "alice", "actor_type": "user"}}
         >>> turn = {"timestamp": 1.5, "metadata": {"ffai": notes}}
         >>> stored = StoredTurn(turn_id="a1", text="How?\nThus.", turn=turn, metadata={}, state="indexed")
         >>> stored.prompt, stored.response, stored.scope, stored.timestamp
-        ('How?', 'Thus.', {'actor_id': 'alice'}, 1.5)
+        ('How?', 'Thus.', MemoryScope(actor_id='alice', actor_type='user'), 1.5)
     """
 
     turn_id: str
@@ -46,9 +47,19 @@ class StoredTurn:
         return response_of(self.text, self.turn)
 
     @property
-    def scope(self) -> dict[str, Any]:
-        """Whose turn it is, as the fields that were given; empty where none were."""
+    def scope(self) -> MemoryScope:
+        """Whose turn it is; the empty scope where it does not tell."""
         return scope_of(self.turn)
+
+    @property
+    def conversation_id(self) -> str | None:
+        """The conversation's id in the form that begins with ``cnv_``; ``None`` where it belongs to none."""
+        return conversation_of(self.turn)
+
+    @property
+    def external_conversation_id(self) -> str | None:
+        """The conversation's id as the caller gave it."""
+        return self.scope.conversation_id
 
     @property
     def timestamp(self) -> float | None:

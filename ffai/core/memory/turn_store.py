@@ -6,7 +6,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from ffai._fork import held_over_forks
 from ffai.core.arguments import check_number, check_whole
-from ffai.core.memory.filters import EVERY_TURN, Scope, TurnFilter, Where
+from ffai.core.memory.conversations import external_id, settle
+from ffai.core.memory.filters import EVERY_TURN, TurnFilter, Where
 from ffai.core.memory.hit import Entry, TurnHit
 from ffai.core.memory.identity import NewTurn, turn_from_elsewhere
 from ffai.core.memory.selection import Selection
 from ffai.core.memory.table import Columns, Groups, Table, columns_of
+from ffai.core.scope_policy import Scope
 from ffai.core.similarity import Vector, as_vector
 from ffai.errors import DimensionError
 from ffai.typing import Metadata
@@ -134,7 +136,8 @@ class TurnVectorStore:
             threshold: keeps scores of at least this cosine; ``None`` keeps all.
             where: only turns whose metadata has these values under these keys; see
                 :meth:`~ffai.core.memory.filters.TurnFilter.of`.
-            scope: only turns of this scope: each field that is given must be the same.
+            scope: only turns of this scope: each field that is given must be the same, as a whole value, and all
+                participants must have taken part in the turn's conversation.
 
         Returns:
             Best first; equal scores in the order they were added.
@@ -143,7 +146,7 @@ class TurnVectorStore:
             BadVectorError: the vector is not finite, or (:class:`DimensionError`) of another size.
             ArgumentTypeError: ``top_k`` is not an int, ``threshold`` is not a number, or a filter is no mapping or
                 holds what nothing can be equal to.
-            InvalidArgumentError: ``threshold`` is NaN, or a scope has no such field.
+            InvalidArgumentError: ``threshold`` is NaN, or (:class:`ScopeValidationError`) the scope can't be used.
         """
         check_whole("top_k", top_k)
         if threshold is not None:
@@ -177,6 +180,14 @@ class TurnVectorStore:
     def _select(self, wanted: TurnFilter = EVERY_TURN) -> Selection:
         """Return the turns that a filter allows, as they are now."""
         return Selection.of(*self._snapshot(), wanted, time.time())
+
+    def _settled(self, wanted: TurnFilter, others: Iterable[NewTurn]) -> TurnFilter:
+        """Return a filter that no longer depends on who took part in what; see :func:`conversations.settle`."""
+        return settle(wanted, *self._snapshot(), time.time(), others)
+
+    def _external_id(self, conversation: str, others: Iterable[NewTurn]) -> str | None:
+        """Return what the caller calls a conversation; see :func:`conversations.external_id`."""
+        return external_id(conversation, *self._snapshot(), others)
 
     def _chosen(self, wanted: TurnFilter) -> list[str]:
         """Return the ids of the turns that a filter allows, also of those that have expired: for who drops them."""

@@ -13,13 +13,14 @@ from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import forgetting, reembedding, verifying
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.exporting import check_target, checked_path, export_turns, select
-from ffai.core.memory.filters import Scope, TurnFilter, Where
+from ffai.core.memory.filters import Where
 from ffai.core.memory.importing import ImportResult, import_turns
 from ffai.core.memory.listeners import Forgotten
 from ffai.core.memory.recall import Recall, check_embedder
 from ffai.core.memory.reembedding import Progress
 from ffai.core.memory.status import FlushResult, ForgetResult, MemoryStatus
 from ffai.core.memory.verifying import VerifyReport
+from ffai.core.scope_policy import Scope
 from ffai.errors import InvalidArgumentError
 
 
@@ -65,8 +66,8 @@ class Upkeep(Recall):
             1
             1
         """
-        target, wanted = checked_path(path), TurnFilter.of(where, scope)
-        with self._entering:
+        target, wanted = checked_path(path), self._wanted(where, scope)
+        with self._shared.entering:
             check_target(target, self._collection)
             selection = select(self._collection, wanted)
         return export_turns(selection, target, vectors=vectors)
@@ -109,7 +110,7 @@ class Upkeep(Recall):
 
     @contextmanager
     def _receiving(self) -> Iterator[Collection]:
-        with self._entering:
+        with self._shared.entering:
             yield self._open
 
     # Looking after it
@@ -159,8 +160,8 @@ class Upkeep(Recall):
             StoreError: the files can't be written just now. What is not forgotten yet is said; it is forgotten as soon
                 as that works.
         """
-        ids, wanted = None if turn_ids is None else check_ids("turn_ids", turn_ids), TurnFilter.of(where, scope)
-        if ids is None and not wanted.conditions:
+        ids, wanted = None if turn_ids is None else check_ids("turn_ids", turn_ids), self._wanted(where, scope)
+        if ids is None and (wanted.allows_all or (where is None and scope is None)):
             raise InvalidArgumentError("forget needs turn_ids, where or scope; clear() forgets everything.")
         return forgetting.forget(self._open, ids, wanted)
 
@@ -177,10 +178,16 @@ class Upkeep(Recall):
     def clear(self) -> None:
         """Forget all turns, those that wait to be embedded too; where they are persisted, the files as well.
 
+        A scoped memory forgets all turns of its scope.
+
         Raises:
             StoreError: the files can't be written just now; forget them later.
         """
-        forgetting.clear(self._open)
+        wanted = self._wanted(None, None)
+        if wanted.allows_all:
+            forgetting.clear(self._open)
+        else:
+            forgetting.forget(self._open, None, wanted)
 
     def when_forgotten(self, call: Forgotten) -> None:
         """Call something whenever turns are forgotten, so that it drops what it keeps of them.
@@ -195,7 +202,7 @@ class Upkeep(Recall):
             >>> from ffai.testing import FakeEmbedder
             >>> Memory(FakeEmbedder()).when_forgotten(lambda turn_ids: {"notes": 0})
         """
-        with self._entering:
+        with self._shared.entering:
             self._collection.listeners.add(call)
 
     def status(self) -> MemoryStatus:

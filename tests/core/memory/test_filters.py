@@ -14,7 +14,7 @@ from ffai import FFAI, Memory, MemoryScope
 from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.history_manager import HistoryManager
 from ffai.core.memory import TurnVectorStore
-from ffai.core.memory.distinct import search_distinct
+from ffai.core.memory.distinct import search_turns
 from ffai.core.memory.filters import TurnFilter
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 from ffai.testing import FakeClient, FakeEmbedder
@@ -45,11 +45,11 @@ def memory() -> Memory:
 async def test_a_search_finds_only_what_the_filters_allow(memory: Memory, distinct: bool) -> None:
     for wanted, right in (
         ({"scope": ALICE}, {"my code is 1234"}),
-        ({"scope": {"actor_id": "bob"}}, {"my code is 9876", "my cat is grey"}),
+        ({"scope": {"actor_id": "bob", "actor_type": "user"}}, {"my code is 9876", "my cat is grey"}),
         ({"scope": BOB, "where": {"topic": "code"}}, {"my code is 9876"}),
         ({"where": {"page": 1}}, {"my cat is grey"}),
         ({"where": {"page": True}}, set()),
-        ({"scope": {"actor_id": "carol"}}, set()),
+        ({"scope": {"actor_id": "carol", "actor_type": "user"}}, set()),
     ):
         found = memory.search("the code", 10, distinct=distinct, **wanted)
         assert {hit.prompt for hit in found} == right
@@ -101,10 +101,10 @@ def test_a_file_of_another_program_is_filtered_too(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
     metadata = ['{"\\u00e4":1}', '{"ä": 2, "ä": 1}', '{ "b" : 1 }', '{"b":"\\u00e4"}']
     turns = [
-        '{"metadata":{"ffai":{"scope":{"actor_id":"alice"}}},"role":"user"}',
-        '{"role": "user", "timestamp": 1, "metadata": {"x": {"metadata": {"ffai": {"scope": {"actor_id": "alice"}}}}}}',
-        '{"role": "user", "content": [{"metadata": {"ffai": {"scope": {"actor_id": "alice"}}}}], "metadata": {}}',
-        '{"role": "user", "timestamp": "1", "metadata": {"ffai": {"scope": {"actor_id": "alice"}}}}',
+        '{"metadata":{"ffai":{"scope":{"actor_type":"user","actor_id":"alice"}}},"role":"user"}',
+        '{"role": "user", "timestamp": 1, "metadata": {"x": {"metadata": {"ffai": {"scope": {"actor_id": "alice", "actor_type": "user"}}}}}}',
+        '{"role": "user", "content": [{"metadata": {"ffai": {"scope": {"actor_id": "alice", "actor_type": "user"}}}}], "metadata": {}}',
+        '{"role": "user", "timestamp": "1", "metadata": {"ffai": {"scope": {"actor_id": "alice", "actor_type": "user"}}}}',
     ]
     polars.DataFrame(
         {
@@ -124,7 +124,7 @@ def test_a_file_of_another_program_is_filtered_too(tmp_path: Path) -> None:
     assert found(where={"ä": 1}) == ["a", "b"]
     assert found(where={"b": 1}) == ["c"]
     assert found(where={"b": "ä"}) == ["d"]
-    assert found(scope={"actor_id": "alice"}) == ["a", "d"]
+    assert found(scope=MemoryScope.user("alice")) == ["a", "d"]
     memory.close()
 
 
@@ -148,7 +148,7 @@ def test_filters_stay_right_when_turns_take_the_place_of_others(tmp_path: Path) 
         left = {turn.turn_id for turn in memory.list().turns}
         assert not left & set(gone)
         hits = memory.search("turn", 40, scope=ALICE)
-        assert all(hit.scope["actor_id"] == "alice" and hit.turn_id in left for hit in hits)
+        assert all(hit.scope.actor_id == "alice" and hit.turn_id in left for hit in hits)
         assert len(hits) == len(memory.list(scope=ALICE).turns)
         assert [hit.metadata["n"] for hit in memory.search("turn", where={"n": 39})] == [39]
         assert memory.search("turn", where={"n": 1}) == []
@@ -184,7 +184,7 @@ def test_a_hit_tells_how_many_it_stands_for() -> None:
 
     def counted(**wanted: Any) -> list[tuple[str | None, int, float | None]]:
         hits = memory.search("Ping?", 2, distinct=True, **wanted)
-        return [(hit.scope.get("actor_id"), hit.repeats, hit.last_timestamp) for hit in hits]
+        return [(hit.scope.actor_id, hit.repeats, hit.last_timestamp) for hit in hits]
 
     assert counted() == [("alice", 3, 9.0), ("bob", 1, 7.0)]
     assert counted(scope=ALICE) == [("alice", 3, 9.0)]
@@ -199,8 +199,11 @@ def test_repeats_that_a_filter_leaves_out_or_that_expired_do_not_count() -> None
         store.add(
             "same", [1.0], {"timestamp": number, "metadata": {"ffai": {"expires_at": expires_at}}}, {"n": number % 2}
         )
-    assert [hit.repeats for hit in search_distinct(store, [1.0], 5)] == [3]
-    assert [(hit.repeats, hit.last_timestamp) for hit in search_distinct(store, [1.0], 5, where={"n": 1})] == [(1, 3.0)]
+    assert [hit.repeats for hit in search_turns(store, [1.0], top_k=5, distinct=True)] == [3]
+    assert [
+        (hit.repeats, hit.last_timestamp)
+        for hit in search_turns(store, [1.0], wanted=TurnFilter.of({"n": 1}, None), top_k=5, distinct=True)
+    ] == [(1, 3.0)]
 
 
 @pytest.mark.parametrize("turn", [{}, {"metadata": None}, {"metadata": {}, "timestamp": "x"}])
@@ -208,7 +211,7 @@ def test_repeats_without_notes_are_collapsed_too(turn: dict[str, Any]) -> None:
     store = TurnVectorStore()
     for _ in range(3):
         store.add("same", [1.0], turn)
-    (hit,) = search_distinct(store, [1.0], 5)
+    (hit,) = search_turns(store, [1.0], top_k=5, distinct=True)
     assert hit.last_timestamp is None
     assert hit.repeats == 3
 
@@ -221,18 +224,18 @@ def test_filtered_searches_are_right_while_others_add() -> None:
 
     def add(name: str) -> None:
         for number in range(400):
-            notes = {"turn_id": f"{name}{number}", "scope": {"actor_id": name}}
+            notes = {"turn_id": f"{name}{number}", "scope": {"actor_id": name, "actor_type": "user"}}
             store.add(f"{name} {number % 7}", [1.0, number % 5], {"metadata": {"ffai": notes}}, {"n": number % 3})
 
     def look(name: str) -> None:
-        seen = 0
+        seen, hers = 0, TurnFilter.of(None, MemoryScope.user(name))
         while not done.is_set():
-            hits = store.search([1.0, 0.0], 10_000, scope={"actor_id": name}, where={"n": 1})
+            hits = store.search([1.0, 0.0], 10_000, scope=MemoryScope.user(name), where={"n": 1})
             numbers = [int(hit.turn_id.removeprefix(name)) for hit in hits]
             if len(hits) < seen or sorted(numbers) != [1 + 3 * place for place in range(len(numbers))]:
                 failed.append(hits)
             seen = len(hits)
-            repeats = sum(hit.repeats for hit in search_distinct(store, [1.0, 0.0], 100, scope={"actor_id": name}))
+            repeats = sum(hit.repeats for hit in search_turns(store, [1.0, 0.0], wanted=hers, top_k=100, distinct=True))
             if repeats < seen:
                 failed.append(repeats)
 
@@ -246,4 +249,4 @@ def test_filtered_searches_are_right_while_others_add() -> None:
     for thread in looking:
         thread.join()
     assert not failed
-    assert len(store.search([1.0, 0.0], 10_000, scope={"actor_id": "a"})) == 400
+    assert len(store.search([1.0, 0.0], 10_000, scope=MemoryScope.user("a"))) == 400

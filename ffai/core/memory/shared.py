@@ -1,0 +1,19 @@
+"""What a memory and its scoped views share."""
+
+from __future__ import annotations
+
+import threading
+
+from ffai._fork import held_over_forks
+from ffai.core.memory.collection import Collection
+
+
+class Shared:
+    """The turns, and whether they are still taken."""
+
+    def __init__(self, collection: Collection) -> None:
+        self.collection = collection
+        self.entering = held_over_forks(threading.Lock())
+        """Held between a turn that comes in and the end, or the move to files."""
+        self.closed, self.is_last = False, False
+        """Whether it was closed, and whether nobody else in this process uses the same files."""

@@ -1,0 +1,85 @@
+"""Which scope a call has: its own, over the one that was set for all calls, as far as that is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ffai.core.scope import NO_SCOPE, MemoryScope, Operation
+from ffai.errors import ArgumentTypeError, ScopeValidationError, Violation
+
+Scope = MemoryScope | Mapping[str, Any]
+"""A scope, or a mapping of its fields."""
+ScopeGuard = Callable[[MemoryScope], MemoryScope]
+"""Takes the scope of a call, and returns it, or a narrower one, or raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePolicy:
+    """What applies to the scope of each call.
+
+    Examples:
+        >>> policy = ScopePolicy(MemoryScope.user("alice"))
+        >>> policy.searching({"conversation_id": "trip"})
+        MemoryScope(actor_id='alice', actor_type='user', conversation_id='trip')
+        >>> ScopePolicy(is_required=True).searching(None)
+        Traceback (most recent call last):
+        ffai.errors.ScopeValidationError: a scope is required: give one, or MemoryScope.all() for everybody's turns.
+    """
+
+    default: MemoryScope = NO_SCOPE
+    """Lies under the scope of each call."""
+    is_required: bool = False
+    """Whether a call must have a scope, or say that it means everybody."""
+    guard: ScopeGuard | None = None
+    """Has the last word."""
+
+    def narrowed(self, scope: Scope | None) -> ScopePolicy:
+        """Return the policy with a scope merged over its default.
+
+        Raises:
+            ScopeValidationError, ArgumentTypeError: the scope can't be used.
+        """
+        default = self.default.merged(MemoryScope.of(scope))
+        default.validate("search")
+        return replace(self, default=default)
+
+    def adding(self, scope: Scope | None) -> MemoryScope:
+        """Return the scope that a turn is stored with.
+
+        Raises:
+            ScopeValidationError, ArgumentTypeError: it can't be used.
+        """
+        given = MemoryScope.of(scope)
+        if given.participant_ids:  # they are not stored: the conversation that lies under them is
+            given = replace(given, participant_ids=None)
+        return self._allowed(self.default.merged(given), "add")
+
+    def searching(self, scope: Scope | None) -> MemoryScope:
+        """Return the scope whose turns may be seen.
+
+        Raises:
+            ScopeValidationError, ArgumentTypeError: it can't be used.
+        """
+        return self._allowed(self.default.merged(MemoryScope.of(scope)), "search")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls may have any scope, and none."""
+        return self == _OPEN
+
+    def _allowed(self, scope: MemoryScope, operation: Operation) -> MemoryScope:
+        checked = scope.validate(operation)
+        if self.guard is not None:
+            scope = self.guard(scope)
+            if not isinstance(scope, MemoryScope):
+                raise ArgumentTypeError(f"scope_guard must return a MemoryScope, not {scope!r:.100}.")
+            checked = scope.validate(operation)
+        if self.is_required and not scope.as_dict() and not scope.is_all:
+            told = "a scope is required: give one, or MemoryScope.all() for everybody's turns"
+            raise ScopeValidationError([Violation("scope", "required", told)])
+        return checked
+
+
+_OPEN = ScopePolicy()
