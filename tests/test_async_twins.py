@@ -37,8 +37,20 @@ WAITING = {
     FallbackClient: {"generate_response", "stream_response"},
 }
 AT_ONCE = {
-    FFAI: {"set_client"},
-    Memory: {"count", "clear", "status", "retry_failed", "remember", "persist_to", "when_forgotten"},
+    FFAI: {"set_client", "scoped"},
+    Memory: {
+        "count",
+        "clear",
+        "status",
+        "retry_failed",
+        "remember",
+        "persist_to",
+        "when_forgotten",
+        "scoped",
+        "under",
+        "settled",
+        "accepted_scope",
+    },
     Embeddings: {"clear_cache", "cache_stats", "cosine_similarity", "forget"},
 }
 """Methods that only look something up, or write to a disk on this machine."""

@@ -17,6 +17,7 @@ from ffai.core.memory import load_store
 
 MADE: list[errors.FFAIError] = [
     errors.InvalidArgumentError("top_k is wrong"),
+    errors.ScopeValidationError([errors.Violation("actor_id", "pair", "actor_id is missing")]),
     errors.ArgumentTypeError("prompt must be text"),
     errors.ConfigError("main.yaml", "memory.enabled", "is not a setting"),
     errors.ClosedError("closed"),

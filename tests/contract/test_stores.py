@@ -15,7 +15,7 @@ import pytest
 
 from ffai import MemoryScope
 from ffai.core.memory import Entry, TurnHit, TurnVectorStore, load_store, persist_store
-from ffai.errors import ArgumentTypeError, BadVectorError, DimensionError, InvalidArgumentError
+from ffai.errors import ArgumentTypeError, BadVectorError, DimensionError, InvalidArgumentError, ScopeValidationError
 
 TURN: dict[str, Any] = {
     "role": "user",
@@ -320,8 +320,9 @@ def test_a_threshold_that_nothing_compares_with_is_refused_by_name(
 
 
 def owned(**scope: Any) -> dict[str, Any]:
-    """A turn with a scope."""
-    return {**TURN, "metadata": {"ffai": {"scope": scope}}}
+    """A turn with a scope; an actor is a user, unless it says otherwise."""
+    actor_type = {"actor_type": "user"} if "actor_id" in scope else {}
+    return {**TURN, "metadata": {"ffai": {"scope": actor_type | scope}}}
 
 
 def texts(store: TurnVectorStore, **wanted: Any) -> list[str]:
@@ -374,7 +375,7 @@ def test_all_conditions_must_hold(store: TurnVectorStore) -> None:
         turn = owned(actor_id=f"u{number % 3}", actor_type="user")
         store.add(str(number), [1.0, 0.0], turn, {"even": number % 2 == 0, "n": number})
     assert texts(store, where={"even": True}) == ["0", "2", "4", "6", "8", "10"]
-    assert texts(store, where={"even": True}, scope={"actor_id": "u1"}) == ["4", "10"]
+    assert texts(store, where={"even": True}, scope=MemoryScope.user("u1")) == ["4", "10"]
     assert texts(store, where={"even": True, "n": 4}, scope=MemoryScope(actor_id="u1", actor_type="user")) == ["4"]
     assert texts(store, where={"even": True, "n": 5}) == []
     assert texts(store, where={"n": 4}, scope={"actor_id": "u1", "actor_type": "agent"}) == []
@@ -385,10 +386,9 @@ def test_a_scope_is_compared_as_whole_values(store: TurnVectorStore) -> None:
     for name in ("a_b", "axb", "a%", "A_B", "a_b ", "a"):
         store.add(name, [1.0, 0.0], owned(actor_id=name, conversation_id="1"))
     for name in ("a_b", "axb", "a%", "A_B", "a_b ", "a"):
-        assert texts(store, scope={"actor_id": name}) == [name]
-        assert texts(store, scope={"actor_id": name, "conversation_id": "1"}) == [name]
-        assert texts(store, scope={"actor_id": name, "conversation_id": "2"}) == []
-    assert texts(store, scope={"actor_id": "", "conversation_id": "1"}) == []
+        assert texts(store, scope=MemoryScope.user(name)) == [name]
+        assert texts(store, scope=MemoryScope.user(name, conversation="1")) == [name]
+        assert texts(store, scope=MemoryScope.user(name, conversation="2")) == []
 
 
 def test_a_turn_of_nobody_is_not_found_for_somebody(store: TurnVectorStore) -> None:
@@ -398,8 +398,8 @@ def test_a_turn_of_nobody_is_not_found_for_somebody(store: TurnVectorStore) -> N
     store.add("no dict", [1.0, 0.0], {"metadata": {"ffai": {"scope": "actor_id"}}})
     store.add("alice's", [1.0, 0.0], owned(actor_id="alice"))
     store.add("a number", [1.0, 0.0], owned(actor_id=5))
-    assert texts(store, scope={"actor_id": "alice"}) == ["alice's"]
-    assert texts(store, scope={"actor_id": "5"}) == []
+    assert texts(store, scope=MemoryScope.user("alice")) == ["alice's"]
+    assert texts(store, scope=MemoryScope.user("5")) == []
 
 
 def test_an_empty_filter_filters_nothing(store: TurnVectorStore) -> None:
@@ -417,11 +417,11 @@ def test_an_empty_filter_filters_nothing(store: TurnVectorStore) -> None:
         ({"where": {"key": {"$in": [1]}}}, ArgumentTypeError, r"where\['key'\] must be a plain value"),
         ({"where": {"key": object()}}, ArgumentTypeError, r"where\['key'\] is a object"),
         ({"scope": "alice"}, ArgumentTypeError, "scope must be a MemoryScope or a mapping"),
-        ({"scope": {"userid": "alice"}}, InvalidArgumentError, "no field 'userid'"),
-        ({"scope": {1: "alice"}}, InvalidArgumentError, "no field 1"),
-        ({"scope": {"actor_id": 5}}, ArgumentTypeError, r"scope\['actor_id'\] must be text, not int: 5"),
-        ({"scope": {"actor_id": None}}, ArgumentTypeError, r"scope\['actor_id'\] must be text"),
-        ({"scope": MemoryScope(participant_ids=("a",))}, ArgumentTypeError, r"scope\['participant_ids'\]"),
+        ({"scope": {"userid": "alice"}}, ArgumentTypeError, "no field 'userid'"),
+        ({"scope": {1: "alice"}}, ArgumentTypeError, "no field 1"),
+        ({"scope": {"actor_id": 5}}, ScopeValidationError, "actor_id must be text, not int: 5"),
+        ({"scope": {"actor_id": "alice"}}, ScopeValidationError, "actor_type is missing"),
+        ({"scope": {"participant_ids": [""]}}, ScopeValidationError, r"participant_ids\[0\] is empty"),
     ],
 )
 def test_a_wrong_filter_is_refused_by_name(
@@ -438,22 +438,22 @@ def test_a_filter_comes_before_the_ranking(store: TurnVectorStore) -> None:
         mine = number % 500 == 0
         vector = [0.0, 1.0] if mine else [1.0, 0.0]
         store.add(str(number), vector, owned(actor_id="me" if mine else "them"), parts=[[0.5, 1.0]] if mine else [])
-    hits = store.search([1.0, 0.0], 4, scope={"actor_id": "me"})
+    hits = store.search([1.0, 0.0], 4, scope=MemoryScope.user("me"))
     assert [hit.turn_index for hit in hits] == [0, 500, 1000, 1500]
     assert [hit.score for hit in hits] == pytest.approx([0.2**0.5] * 4)
-    assert len(store.search([1.0, 0.0], 100, scope={"actor_id": "me"})) == 6
-    assert store.search([1.0, 0.0], 4, 0.9, scope={"actor_id": "me"}) == []
+    assert len(store.search([1.0, 0.0], 100, scope=MemoryScope.user("me"))) == 6
+    assert store.search([1.0, 0.0], 4, 0.9, scope=MemoryScope.user("me")) == []
 
 
 def test_a_filter_sees_what_came_after_its_first_use(store: TurnVectorStore) -> None:
     for number in range(5):
         store.add(f"a{number}", [1.0, 0.0], owned(actor_id="a"), {"n": number})
-        assert len(texts(store, scope={"actor_id": "a"})) == number + 1
-        assert texts(store, scope={"actor_id": "b"}) == []
+        assert len(texts(store, scope=MemoryScope.user("a"))) == number + 1
+        assert texts(store, scope=MemoryScope.user("b")) == []
         assert texts(store, where={"n": number}) == [f"a{number}"]
     store.clear()
     store.add("b", [1.0, 0.0], owned(actor_id="b"))
-    assert (texts(store, scope={"actor_id": "a"}), texts(store, scope={"actor_id": "b"})) == ([], ["b"])
+    assert (texts(store, scope=MemoryScope.user("a")), texts(store, scope=MemoryScope.user("b"))) == ([], ["b"])
 
 
 def test_any_number_of_fields_can_be_asked_for(store: TurnVectorStore) -> None:

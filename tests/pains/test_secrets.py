@@ -172,7 +172,7 @@ def test_metadata_and_tool_calls_are_redacted_and_their_keys_are_not(opened, tmp
     memory = Memory(embedder, redact=True)
     memory.persist_to(tmp_path / "memory")
     data = {"note": SAID, "password": PASSWORD, "deep": [{"raw": KEY.encode()}], "n": 1}
-    memory.remember("Hello", "Hi", metadata=data, scope=MemoryScope(actor_id="ann"))
+    memory.remember("Hello", "Hi", metadata=data, scope=MemoryScope.user("ann"))
     memory.flush()
     (hit,) = memory.search("Hello")
     assert hit.metadata == {
@@ -181,7 +181,7 @@ def test_metadata_and_tool_calls_are_redacted_and_their_keys_are_not(opened, tmp
         "deep": [{"raw": "[redacted: api key]"}],
         "n": 1,
     }
-    assert hit.scope == {"actor_id": "ann"}
+    assert hit.scope.actor_id == "ann"
     assert data["password"] == PASSWORD
     memory.close()
     assert leaks(tmp_path) == set()
@@ -323,4 +323,4 @@ def test_without_the_setting_everything_is_kept_as_it_was_said(opened, tmp_path)
     memory.flush()
     (hit,) = memory.search(KEY)
     assert (hit.prompt, hit.response, hit.metadata) == (SAID, REPLY, {"password": PASSWORD})
-    assert set(hit.turn["metadata"]["ffai"]) == {"turn_id", "response_at"}
+    assert set(hit.turn["metadata"]["ffai"]) == {"turn_id", "response_at", "scope"}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ffai import MemoryScope
 from ffai.chat.reply import TokenUsage, ToolCall
 from ffai.core.history import HistoryRecorder, turn_text
 from ffai.errors import ArgumentTypeError, ClosedError, InvalidArgumentError
@@ -71,6 +72,8 @@ def test_a_record_has_the_keys_users_know(recorder):
         "duration_ms": 12.0,
         "tool_calls": [],
         "turn_id": "turn-1",
+        "scope": {"source_type": "api"},
+        "agent_actor_id": None,
         "metadata": {"prompt_name": "name"},
     }
     with pytest.raises(FrozenInstanceError):
@@ -84,13 +87,13 @@ def test_what_is_remembered_is_what_was_said(recorder, journal):
         "m",
         "population",
         resolved_prompt="Population of Paris?",
-        scope="whose",
+        scope=MemoryScope.user("alice"),
         timestamp=5.0,
     )
     assert journal.turns == [
         {
             "text": "Population of Paris?\n 2 million\n",
-            "scope": "whose",
+            "scope": MemoryScope(actor_id="alice", actor_type="user", source_type="api"),
             "at": 5.0,
             "metadata": {"prompt_name": "population"},
         }

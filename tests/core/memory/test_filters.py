@@ -100,11 +100,12 @@ def test_a_scope_survives_the_file(tmp_path: Path) -> None:
 def test_a_file_of_another_program_is_filtered_too(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
     metadata = ['{"\\u00e4":1}', '{"ä": 2, "ä": 1}', '{ "b" : 1 }', '{"b":"\\u00e4"}']
+    owner = '{"actor_id": "alice", "actor_type": "user"}'
     turns = [
-        '{"metadata":{"ffai":{"scope":{"actor_type":"user","actor_id":"alice"}}},"role":"user"}',
-        '{"role": "user", "timestamp": 1, "metadata": {"x": {"metadata": {"ffai": {"scope": {"actor_id": "alice", "actor_type": "user"}}}}}}',
-        '{"role": "user", "content": [{"metadata": {"ffai": {"scope": {"actor_id": "alice", "actor_type": "user"}}}}], "metadata": {}}',
-        '{"role": "user", "timestamp": "1", "metadata": {"ffai": {"scope": {"actor_id": "alice", "actor_type": "user"}}}}',
+        f'{{"metadata":{{"ffai":{{"scope":{owner}}}}},"role":"user"}}',
+        f'{{"role": "user", "timestamp": 1, "metadata": {{"x": {{"metadata": {{"ffai": {{"scope": {owner}}}}}}}}}}}',
+        f'{{"role": "user", "content": [{{"metadata": {{"ffai": {{"scope": {owner}}}}}}}], "metadata": {{}}}}',
+        f'{{"role": "user", "timestamp": "1", "metadata": {{"ffai": {{"scope": {owner}}}}}}}',
     ]
     polars.DataFrame(
         {

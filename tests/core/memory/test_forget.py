@@ -303,7 +303,7 @@ def test_turns_can_be_forgotten_by_what_was_attached_and_by_whose_they_are(opene
     memory.flush()
     before = memory.list(scope=bob).turns
     assert memory.forget(scope=ann, where={"project": "y"}).count == 1
-    assert memory.forget(scope={"actor_id": "ann"}).count == 1
+    assert memory.forget(scope={"actor_id": "ann", "actor_type": "user"}).count == 1
     assert memory.list().turns == before
     memory.remember("bob waits?", "Yes.", scope=bob)
     assert memory.forget(where={"project": "x"}).count == 1

@@ -57,7 +57,7 @@ def filled(memory: Memory) -> list[str]:
     """Give a memory three turns of different kinds; returns their ids."""
     ids = [
         memory.remember("Where is the key?", "Under the mat.", timestamp=30.25, metadata={"prompt_name": "key"}),
-        memory.remember("Пример 🎉", "line\r\nline\u2028\0", timestamp=10, scope=MemoryScope(actor_id="u1")),
+        memory.remember("Пример 🎉", "line\r\nline\u2028\0", timestamp=10, scope=MemoryScope.user("u1")),
         memory.remember("Only asked", "", timestamp=20.5, metadata={"a": [1, None, {"b": 0.1}], "": ""}),
     ]
     memory.flush()
@@ -350,12 +350,13 @@ def test_two_who_import_the_same_file_at_once_add_each_turn_once(opened: Opener,
 
 def test_questions_and_answers_from_elsewhere_become_turns(opened: Opener, tmp_path: Path) -> None:
     line = {"prompt": "Where is the key?", "response": "Under the mat."}
+    first, second = ({"actor_id": name, "actor_type": "user"} for name in ("u1", "u2"))
     file = written(
         tmp_path / "turns.jsonl",
         line,
-        line | {"timestamp": 5, "metadata": {"from": "elsewhere"}, "scope": {"actor_id": "u1", "actor_name": None}},
+        line | {"timestamp": 5, "metadata": {"from": "elsewhere"}, "scope": first | {"actor_name": None}},
         line | {"timestamp": "2026-05-01T12:00:00Z"},
-        line | {"scope": {"actor_id": "u2", "participant_ids": ["u1", "u2"]}, "timestamp": "2026-05-01T12:00:00"},
+        line | {"scope": second | {"participant_ids": ["u1", "u2"]}, "timestamp": "2026-05-01T12:00:00"},
         line,
         line | {"metadata": None, "scope": {}, "timestamp": None},
     )
@@ -368,8 +369,8 @@ def test_questions_and_answers_from_elsewhere_become_turns(opened: Opener, tmp_p
     assert before <= hits[3].turn["timestamp"] <= time.time()
     assert {(hit.prompt, hit.response) for hit in hits} == {("Where is the key?", "Under the mat.")}
     assert hits[0].metadata == {"from": "elsewhere"}
-    assert [hit.scope.get("actor_id") for hit in hits] == ["u1", None, "u2", None]
-    assert hits[2].scope["participant_ids"] == ["u1", "u2"]
+    assert [hit.scope.actor_id for hit in hits] == ["u1", None, "u2", None]
+    assert hits[2].scope == MemoryScope(**second, source_type="api")  # participants are not stored
     memory.close()
     memory = opened(tmp_path)
     assert memory.import_jsonl(file) == result(known=6)
@@ -480,7 +481,7 @@ OTHER = {"prompt": "a", "response": "b"}
         (OURS | {"embedding": [1, 2], "parts": {}}, "parts must be a list"),
         (OURS | {"embedding": [1, 2], "parts": [[1, 2], [3]]}, "parts[1] has 1 numbers, embedding has 2"),
         (OURS | {"metdata": {}}, "it has 'metdata'"),
-        (OTHER | {"user": "u1"}, "it has 'user'"),
+        (OTHER | {"user": "u1"}, "no field 'user'"),
         ({"prompt": "a"}, "response must be text"),
         ({"prompt": None, "response": "b"}, "prompt must be text"),
         (OTHER | {"timestamp": "yesterday"}, "timestamp can't be read"),
@@ -489,9 +490,9 @@ OTHER = {"prompt": "a", "response": "b"}
         (OTHER | {"timestamp": 10**400}, "timestamp can't be read"),
         (OTHER | {"metadata": []}, "metadata must be a dict"),
         (OTHER | {"scope": "u1"}, "scope must be a dict"),
-        (OTHER | {"scope": {"user": "u1"}}, "it has 'user'"),
-        (OTHER | {"scope": {"actor_id": 5}}, "scope['actor_id'] must be text"),
-        (OTHER | {"scope": {"participant_ids": "u1"}}, "scope['participant_ids'] must be a list of texts"),
+        (OTHER | {"scope": {"user": "u1"}}, "no field 'user'"),
+        (OTHER | {"scope": {"actor_id": 5}}, "actor_id must be text"),
+        (OTHER | {"scope": {"participant_ids": "u1"}}, "participant_ids must be a list of ids"),
     ],
 )
 def test_a_line_that_cannot_be_used_is_named_and_nothing_is_taken_in(

@@ -42,7 +42,7 @@ def test_a_listed_turn_tells_all_that_is_known(opened: Opener) -> None:
     memory.flush()
     (turn,) = memory.list().turns
     assert (turn.turn_id, turn.text, turn.prompt, turn.response) == (turn_id, "How?\nThus.", "How?", "Thus.")
-    assert (turn.scope, turn.timestamp, turn.expires_at, turn.state) == (ALICE.as_dict(), 12.5, None, "indexed")
+    assert (turn.scope, turn.timestamp, turn.expires_at, turn.state) == (ALICE.validate("add"), 12.5, None, "indexed")
     assert (turn.metadata, turn.turn["role"]) == ({"tags": ["a"]}, "assistant")
     with pytest.raises(dataclasses.FrozenInstanceError):
         turn.text = "changed"  # type: ignore[misc]
@@ -95,7 +95,7 @@ def test_a_list_takes_the_filters_of_a_search(opened: Opener) -> None:
     assert [number for page in pages(memory, 4, scope=ALICE) for number in prompts(page)] == [
         f"turn {number}" for number in range(0, 30, 3)
     ]
-    assert prompts(memory.list(scope={"actor_id": "alice"}, where={"even": True})) == [
+    assert prompts(memory.list(scope={"actor_id": "alice", "actor_type": "user"}, where={"even": True})) == [
         f"turn {number}" for number in range(0, 30, 6)
     ]
     assert prompts(memory.list(where={"even": 1})) == []

@@ -159,14 +159,19 @@ def test_a_remembered_turn_has_the_shape_of_the_source_document(opened: Opener) 
     assert hit.turn["content"] == [{"type": "text", "text": hit.text}]
     assert hit.turn["timestamp"] == 12.5
     assert hit.turn["metadata"]["prompt_name"] == "key"
-    assert (hit.turn_id, hit.prompt, hit.response, hit.scope) == (turn_id, "Where is the key?", "Under the mat.", {})
+    assert (hit.turn_id, hit.prompt, hit.response, hit.scope) == (
+        turn_id,
+        "Where is the key?",
+        "Under the mat.",
+        MemoryScope(source_type="api"),
+    )
 
 
 def test_a_turn_keeps_whose_it_is(opened: Opener) -> None:
     memory = opened()
     memory.remember("a", "b", scope=MemoryScope(actor_id="u1", actor_type="user", participant_ids=("u1", "u2")))
     (hit,) = memory.search("a")
-    assert hit.scope == {"actor_id": "u1", "actor_type": "user", "participant_ids": ["u1", "u2"]}
+    assert hit.scope == MemoryScope(actor_id="u1", actor_type="user", source_type="api")
     assert hit.metadata == {}
 
 
@@ -175,7 +180,7 @@ def test_a_turn_from_elsewhere_has_an_id_and_does_not_guess_what_was_asked(opene
     memory.index_turn(TURN)
     first, again = memory.search("house")[0], memory.search("red")[0]
     assert first.turn_id == again.turn_id != ""
-    assert (first.prompt, first.response, first.scope) == (None, None, {})
+    assert (first.prompt, first.response, first.scope) == (None, None, MemoryScope())
 
 
 def test_every_remembered_turn_has_an_id_of_its_own(opened: Opener) -> None:
@@ -229,8 +234,8 @@ def test_a_prompt_and_a_response_are_texts(opened: Opener, arguments: Any) -> No
         {"metadata": ["a"]},
         {"metadata": "a"},
         {"metadata": {"k": object()}},
-        {"scope": {"actor_id": "u1"}},
         {"scope": "u1"},
+        {"agent_actor_id": 5},
     ],
 )
 def test_a_wrong_argument_is_named_at_the_call(opened: Opener, keywords: Any) -> None:
