@@ -481,7 +481,7 @@ OTHER = {"prompt": "a", "response": "b"}
         (OURS | {"embedding": [1, 2], "parts": {}}, "parts must be a list"),
         (OURS | {"embedding": [1, 2], "parts": [[1, 2], [3]]}, "parts[1] has 1 numbers, embedding has 2"),
         (OURS | {"metdata": {}}, "it has 'metdata'"),
-        (OTHER | {"user": "u1"}, "no field 'user'"),
+        (OTHER | {"user": "u1"}, "it has 'user'"),
         ({"prompt": "a"}, "response must be text"),
         ({"prompt": None, "response": "b"}, "prompt must be text"),
         (OTHER | {"timestamp": "yesterday"}, "timestamp can't be read"),
