@@ -101,6 +101,8 @@ class FakeCall:
     prompt: Prompt
     options: Mapping[str, Any]
     """The keyword arguments it came with."""
+    conversation: tuple[dict[str, Any], ...] = ()
+    """The messages that were exchanged before: what a model would have been sent along."""
 
 
 class FakeClient:
@@ -193,19 +195,20 @@ class FakeClient:
         self._conversation.add_tool_result(tool_call_id, content)
 
     def clone(self) -> FakeClient:
-        """Return a client with the replies that are left and no conversation."""
-        return FakeClient(
-            self._replies,
+        """Return a client with no conversation; the replies that are left and the calls are those of both."""
+        clone = FakeClient(
             model=self.model,
             delay=self.delay,
             usage=self.last_usage,
             cost_usd=self.last_cost_usd,
             system_instructions=self.system_instructions,
         )
+        clone._replies, clone.calls = self._replies, self.calls
+        return clone
 
     def _next(self, prompt: Prompt, options: Mapping[str, Any]) -> Any:
         checked = check_prompt(prompt)
-        self.calls.append(FakeCall(checked, options))
+        self.calls.append(FakeCall(checked, options, tuple(self._conversation.messages())))
         try:
             reply = self._replies.popleft()
         except IndexError:
@@ -271,7 +274,7 @@ class AsyncFakeClient:
         return self._fake.astream_response(prompt, **options)
 
     def clone(self) -> AsyncFakeClient:
-        """Return a client with the replies that are left and no conversation."""
+        """Return a client with no conversation; the replies that are left and the calls are those of both."""
         copy = AsyncFakeClient()
         copy._fake = self._fake.clone()
         return copy

@@ -48,6 +48,29 @@ def method(client: object, name: str) -> Callable[..., Any] | None:
     return found if callable(found) and not invented else None
 
 
+def cloned(client: Any) -> Any:
+    """Return a client with the same settings and no conversation; one that keeps none is its own clone.
+
+    Raises:
+        ArgumentTypeError: it keeps a conversation and has no ``clone()``: two who use it would hear each other.
+
+    Examples:
+        >>> from ffai.testing import FakeClient
+        >>> client = FakeClient()
+        >>> _ = client.generate_response("Where is the key?")
+        >>> len(client.get_conversation_history()), len(cloned(client).get_conversation_history())
+        (2, 0)
+    """
+    if clone := method(client, "clone"):
+        return clone()
+    if method(client, "get_conversation_history") or method(client, "set_conversation_history"):
+        raise ArgumentTypeError(
+            f"{type(client).__name__} keeps a conversation and has no clone(): people with scopes of their own would "
+            "hear each other. Give it a clone() that returns a client with the same settings and no conversation."
+        )
+    return client
+
+
 def call(client: Any, prompt: Prompt, **kwargs: Any) -> ChatReply:
     """Ask a client and wait.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ffai.chat.calling import check_client, method
+from ffai.chat.calling import check_client, cloned, method
 from ffai.chat.conversation import Conversation
 from ffai.chat.message import check_prompt
 from ffai.chat.reply import ChatReply
@@ -77,8 +77,11 @@ class FallbackClient(ChainClient):
         return self._chain.astream(Request(check_prompt(prompt), kwargs))
 
     def clone(self) -> FallbackClient:
-        """Return a chain of clones with no conversation; a client that can't be cloned is shared."""
-        copies = [copy() if (copy := method(client, "clone")) else client for client in self.clients]
-        clone = FallbackClient(copies)
+        """Return a chain of clones with no conversation; a client that keeps none is shared.
+
+        Raises:
+            ArgumentTypeError: a client keeps a conversation, and can't be cloned.
+        """
+        clone = FallbackClient([cloned(client) for client in self.clients])
         clone.clear_conversation()
         return clone

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from ffai.chat.calling import check_client, method
+from ffai.chat.calling import check_client, cloned
 from ffai.chat.conversation import Conversation
 from ffai.chat.message import check_prompt
 from ffai.chat.reply import ChatReply
@@ -247,5 +247,4 @@ def _member(fallback: Fallback, primary: Model) -> Member:
 
 
 def _clone(fallback: Fallback) -> Fallback:
-    copy = None if isinstance(fallback, (str, Mapping)) else method(fallback, "clone")
-    return copy() if copy else fallback
+    return fallback if isinstance(fallback, (str, Mapping)) else cloned(fallback)

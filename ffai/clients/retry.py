@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
 
-from ffai.chat.calling import acall, astream, call, check_client, method, stream
+from ffai.chat.calling import acall, astream, call, check_client, cloned, stream
 from ffai.chat.flow import Failed, Flow, arun, run
 from ffai.chat.message import check_prompt
 from ffai.chat.reply import ChatReply
@@ -206,9 +206,12 @@ class RetryClient:
         return AsyncReplyStream.opened_by(lambda: arun(self._flow(), opening))
 
     def clone(self) -> RetryClient:
-        """Return a client with the same settings and no conversation."""
-        copy = method(self.inner, "clone")
-        return RetryClient(copy() if copy else self.inner, self.policy)
+        """Return a client with the same settings and no conversation.
+
+        Raises:
+            ArgumentTypeError: the client inside keeps a conversation, and can't be cloned.
+        """
+        return RetryClient(cloned(self.inner), self.policy)
 
     def __getattr__(self, name: str) -> Any:
         if name == "inner":  # not set yet, as while it is copied

@@ -64,6 +64,20 @@ class ScopePolicy:
         """
         return self._allowed(self.default.merged(MemoryScope.of(scope)), "search")
 
+    def seeing(self, scope: Scope | None) -> MemoryScope:
+        """Return the scope whose calls a new one builds on: references, earlier prompts, the client's conversation.
+
+        It is that of a search, from wherever the text came; participants give way to a conversation.
+
+        Raises:
+            ScopeValidationError, ArgumentTypeError: it can't be used.
+        """
+        merged = self.default.merged(MemoryScope.of(scope))
+        if merged.conversation_id or merged.source_type:
+            people = None if merged.conversation_id else merged.participant_ids
+            merged = replace(merged, source_type=None, participant_ids=people)
+        return self._allowed(merged, "search")
+
     @property
     def is_open(self) -> bool:
         """Whether calls may have any scope, and none."""

@@ -7,7 +7,7 @@ import copy
 import logging
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ffai.chat.calling import acall, astream, call, stream
@@ -241,9 +241,9 @@ class WorkflowEngine:
         checked = check_prompt(prompt)
         _check_name(prompt_name)
         names = _checked_names(chosen.history if history is None else history)
-        whose = self._recorder.accepted_scope(self._policy.adding(chosen.scope if scope is None else scope))
-        line, brings_history = self._board.line(whose), names is not None or has_references(checked)
-        seen = self._recorder.seen_by(whose.place) if brings_history else self._recorder
+        whose, earlier = self._scopes(chosen.scope if scope is None else scope)
+        line, brings_history = self._board.line(earlier), names is not None or has_references(checked)
+        seen = self._recorder.seen_by(earlier) if brings_history else self._recorder
         resolved = resolve(checked, seen.latest_response, seen.response_names, strict=chosen.strict)
         given = {"model": chosen.model, "system_instructions": chosen.system_instructions}
         kwargs = {**kwargs, **{name: value for name, value in given.items() if value is not None}}
@@ -260,6 +260,13 @@ class WorkflowEngine:
             kwargs=kwargs,
             started=time.perf_counter(),
         )
+
+    def _scopes(self, given: Scope | None) -> tuple[MemoryScope, MemoryScope]:
+        """Return the scope that a call is recorded with, and that of the earlier calls that it builds on."""
+        whose, earlier = self._recorder.accepted_scope(self._policy.adding(given)), self._policy.seeing(given)
+        if earlier.conversation_id != whose.conversation_id:  # given in its internal form
+            earlier = replace(earlier, conversation_id=whose.conversation_id)
+        return whose, earlier
 
     def _record(self, question: _Question, reply: ChatReply) -> ResponseResult:
         duration = round((time.perf_counter() - question.started) * 1000, 1)

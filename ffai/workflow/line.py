@@ -6,9 +6,8 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
-from ffai.chat.calling import check_client, method
+from ffai.chat.calling import check_client, cloned
 from ffai.core.scope import NO_SCOPE, MemoryScope
-from ffai.errors import ArgumentTypeError
 from ffai.workflow.conversation import ClientConversation
 
 MOST_LINES = 1000
@@ -60,27 +59,19 @@ class Switchboard:
     def line(self, scope: MemoryScope) -> Line:
         """Return the line of a person in a conversation.
 
+        Args:
+            scope: whose calls a new one builds on.
+
         Raises:
             ArgumentTypeError: the client keeps a conversation, and can't be cloned.
         """
-        who = scope.place
-        if who == NO_SCOPE or method(self.client, "get_conversation_history") is None:
+        if scope is NO_SCOPE or not scope.as_dict():
             return self._shared
         with self._lock:
-            line = self._own.get(who)
+            line = self._own.get(scope)
             if line is None:
-                line = self._own[who] = Line(_cloned(self._shared.client))
-            self._own.move_to_end(who)
+                line = self._own[scope] = Line(cloned(self._shared.client))
+            self._own.move_to_end(scope)
             if len(self._own) > MOST_LINES:
                 self._own.popitem(last=False)
             return line
-
-
-def _cloned(client: Any) -> Any:
-    clone = method(client, "clone")
-    if clone is None:
-        raise ArgumentTypeError(
-            f"{type(client).__name__} keeps a conversation and has no clone(): people with scopes of their own would "
-            "hear each other. Give it a clone() that returns a client with the same settings and no conversation."
-        )
-    return clone()

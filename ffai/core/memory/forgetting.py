@@ -38,7 +38,7 @@ def forget(
         wanted: only turns that fulfil this.
         patience: seconds to wait for another process that writes the files.
     """
-    asked = turn_ids or ()
+    asked = (turn_ids or ()) if wanted.allows_all else ()  # unknown ones may be anybody's
     with collection.saver.kept_still(patience) if collection.saver else nullcontext():
         with collection.changing:
             collection.catch_up()

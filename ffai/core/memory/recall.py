@@ -85,7 +85,7 @@ class Recall:
         Raises:
             ScopeValidationError: a memory that is scoped has none: it would hold everybody's turns.
         """
-        if not self._policy.is_open and not self._policy.default.is_all:
+        if not self._policy.is_open and not self._policy.searching(None).is_all:
             told = "a scoped memory has no store, which would hold everybody's turns; scoped(MemoryScope.all()) has it"
             raise ScopeValidationError([Violation("scope", "required", told)])
         return self._collection.store

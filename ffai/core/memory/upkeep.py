@@ -7,13 +7,14 @@ import os
 from collections.abc import Collection as Ids
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from ffai.core.arguments import check_ids, check_timeout
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import forgetting, reembedding, verifying
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.exporting import check_target, checked_path, export_turns, select
-from ffai.core.memory.filters import Where
+from ffai.core.memory.filters import TurnFilter, Where
 from ffai.core.memory.importing import ImportResult, import_turns
 from ffai.core.memory.listeners import Forgotten
 from ffai.core.memory.recall import Recall, check_embedder
@@ -206,8 +207,22 @@ class Upkeep(Recall):
             self._collection.listeners.add(call)
 
     def status(self) -> MemoryStatus:
-        """Tell what is stored, what waits, what failed and why, and where the files are."""
-        return self._collection.status()
+        """Tell what is stored, what waits, what failed and why, and where the files are.
+
+        Numbers are those of all turns; a scoped memory names only failed turns of its scope.
+        """
+        status = self._collection.status()
+        if not status.failed or self._policy.is_open or self._policy.default.is_all:
+            return status
+        shown = self._failed_ids(TurnFilter.of(None, self._policy.default))
+        return replace(status, failed=tuple(turn for turn in status.failed if turn.turn_id in shown))
+
+    def _failed_ids(self, wanted: TurnFilter) -> set[str]:
+        if wanted.allows_all:  # a scope is required, and none was given
+            return set()
+        unembedded = self._collection.journal.read(lambda journal: journal.unembedded())
+        wanted = self.settled(wanted)
+        return {turn.turn_id for turn in unembedded if wanted.allows(turn)}
 
     def verify(self) -> VerifyReport:
         """Look over the files, the journal and the memory: are they whole, and do they agree?
