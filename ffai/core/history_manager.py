@@ -106,6 +106,7 @@ class HistoryManager(HistoryQueries):
         where: Where | None = None,
         scope: Scope | None = None,
         speaker_actor_id: str | None = None,
+        speaker_rewrite: bool = False,
         wait: float | None = 2.0,
     ) -> list[TurnHit]:
         """Find past turns by meaning.
@@ -119,6 +120,8 @@ class HistoryManager(HistoryQueries):
             scope: only turns of this scope: each field that is given must be the same, as a whole value, and all
                 participants must have taken part in the turn's conversation.
             speaker_actor_id: who asks, up to 64 characters. It never changes which turns may be found.
+            speaker_rewrite: whether English words of the first person stand for who asks, by the name that the last
+                turn with one gives, else by the id: other turns may then come first.
             wait: seconds to wait, at most, for turns that were accepted and are not indexed yet; ``None`` waits as long
                 as it takes.
 
@@ -143,6 +146,7 @@ class HistoryManager(HistoryQueries):
             where=where,
             scope=scope,
             speaker_actor_id=speaker_actor_id,
+            speaker_rewrite=speaker_rewrite,
             wait=wait,
             distinct=True,
         )
@@ -156,6 +160,7 @@ class HistoryManager(HistoryQueries):
         where: Where | None = None,
         scope: Scope | None = None,
         speaker_actor_id: str | None = None,
+        speaker_rewrite: bool = False,
         wait: float | None = 2.0,
     ) -> list[TurnHit]:
         """Find past turns by meaning, awaited; see ``search``."""
@@ -171,6 +176,7 @@ class HistoryManager(HistoryQueries):
             where=where,
             scope=scope,
             speaker_actor_id=speaker_actor_id,
+            speaker_rewrite=speaker_rewrite,
             wait=wait,
             distinct=True,
         )

@@ -149,6 +149,18 @@ def test_who_asks_changes_nothing(search: Search) -> None:  # 20
         search(scope=alice, speaker_actor_id="s" * 65)
 
 
+def test_who_asks_may_stand_for_the_first_person() -> None:
+    memory = Memory(FakeEmbedder())
+    for name, called in (("u1", "Alice"), ("u2", "Bob"), ("u1", None)):
+        memory.remember(f"{called}'s favourite is tea", "Noted.", scope=MemoryScope.user(name, name=called))
+    asked = {"speaker_actor_id": "u2", "speaker_rewrite": True}
+    assert memory.search("What is my favourite?", 1, **asked) == memory.search("What is Bob's favourite?", 1)
+    assert memory.search("What is my favourite?", 1, speaker_rewrite=True) == memory.search("What is my favourite?", 1)
+    ffai = FFAI(FakeClient(), memory=memory)
+    (hit,) = ffai.history.search("And I’m fond of?", 1, speaker_actor_id="u1", speaker_rewrite=True)
+    assert hit.prompt == ffai.history.search("And Alice is fond of?", 1)[0].prompt
+
+
 # Adding
 
 

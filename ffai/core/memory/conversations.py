@@ -6,10 +6,13 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from ffai.core.memory.filters import CONVERSATION, Condition, TurnFilter, took_part, values_of
+from ffai.core.memory.filters import ACTOR, CONVERSATION, Condition, TurnFilter, took_part, values_of
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.table import Table
 from ffai.core.memory.turn_json import read_notes
+
+_LATEST = 1000
+"""Turns of an actor that are looked through for a name."""
 
 
 def settle(wanted: TurnFilter, table: Table, count: int, now: float, others: Iterable[NewTurn] = ()) -> TurnFilter:
@@ -51,6 +54,19 @@ def external_id(conversation: str, table: Table, count: int, others: Iterable[Ne
     turns = [table.turns[int(entries[0])]] if entries.size else []
     turns += [turn.turn for turn in others if condition.holds(values_of("scope", turn.turn))]
     return str(read_notes(turns[0]).scope["conversation_id"]) if turns else None
+
+
+def name_of(actor_id: str, table: Table, count: int) -> str | None:
+    """Return what an actor is called by the last turn that tells; ``None`` where none of the latest does.
+
+    Args:
+        actor_id: the actor's id.
+        table: the turns that can be found.
+        count: how many of them are whole.
+    """
+    entries = table.fields.entries([Condition(ACTOR, frozenset((actor_id,)))], count)[-_LATEST:]
+    names = (read_notes(table.turns[entry]).scope.get("actor_name") for entry in reversed(entries.tolist()))
+    return next((name for name in names if isinstance(name, str) and name), None)
 
 
 def _has_expired(turn: NewTurn, now: float) -> bool:

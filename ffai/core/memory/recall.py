@@ -26,6 +26,7 @@ from ffai.core.redact import Redactor, redactor_of
 from ffai.core.scope import check_actor_id
 from ffai.core.scope_policy import Scope, ScopePolicy
 from ffai.core.similarity import Vector
+from ffai.core.speaker import in_the_third_person
 from ffai.errors import ArgumentTypeError, ClosedError, DimensionError, ScopeValidationError, Violation
 
 BARRIER = 2.0
@@ -110,6 +111,7 @@ class Recall:
         where: Where | None = None,
         scope: Scope | None = None,
         speaker_actor_id: str | None = None,
+        speaker_rewrite: bool = False,
         wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
@@ -124,6 +126,8 @@ class Recall:
             scope: only turns of this scope: each field that is given must be the same, as a whole value, and all
                 participants must have taken part in the turn's conversation.
             speaker_actor_id: who asks, up to 64 characters. It never changes which turns may be found.
+            speaker_rewrite: whether English words of the first person stand for who asks, by the name that the last
+                turn with one gives, else by the id: other turns may then come first.
             wait: seconds to wait, at the most, until turns accepted before this call can be found; ``None`` waits as
                 long as it takes.
             distinct: whether turns with the same text in the same scope count once; ``hit.repeats`` and
@@ -138,17 +142,18 @@ class Recall:
             Exception: whatever the embedder raises.
         """
         check_search(query, top_k, threshold, wait)
-        check_actor_id("speaker_actor_id", speaker_actor_id)
+        speaker = check_actor_id("speaker_actor_id", speaker_actor_id)
         wanted = self._wanted(where, scope)
         self._collection.wait_for_accepted(check_timeout(wait))
         self._collection.catch_up()
         if top_k <= 0 or not self._collection.store.count():
             return []
         find = partial(search_turns, wanted=self.settled(wanted), top_k=top_k, threshold=threshold, distinct=distinct)
+        looked_for = self._looked_for(query, speaker if speaker_rewrite else None)
         while True:
             embedder = self.embeddings
             with self._collection.queries:
-                vector = embed_texts(embedder, [self._looked_for(query)])[0]
+                vector = embed_texts(embedder, [looked_for])[0]
             if (hits := self._find(embedder, vector, find)) is not None:
                 return hits
 
@@ -161,12 +166,13 @@ class Recall:
         where: Where | None = None,
         scope: Scope | None = None,
         speaker_actor_id: str | None = None,
+        speaker_rewrite: bool = False,
         wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
         """Await :meth:`search`."""
         check_search(query, top_k, threshold, wait)
-        check_actor_id("speaker_actor_id", speaker_actor_id)
+        speaker = check_actor_id("speaker_actor_id", speaker_actor_id)
         wanted = self._wanted(where, scope)
         await asyncio.to_thread(self._collection.wait_for_accepted, check_timeout(wait))
         await asyncio.to_thread(self._collection.catch_up)
@@ -174,10 +180,11 @@ class Recall:
             return []
         wanted = await asyncio.to_thread(self.settled, wanted)
         find = partial(search_turns, wanted=wanted, top_k=top_k, threshold=threshold, distinct=distinct)
+        looked_for = self._looked_for(query, speaker if speaker_rewrite else None)
         while True:
             embedder = self.embeddings
             with self._collection.queries:
-                vector = (await self._aembed(embedder, [self._looked_for(query)]))[0]
+                vector = (await self._aembed(embedder, [looked_for]))[0]
             if (hits := await asyncio.to_thread(self._find, embedder, vector, find)) is not None:
                 return hits
 
@@ -192,8 +199,15 @@ class Recall:
             waiting = self._collection.journal.read(lambda journal: journal.unembedded())
             return self._collection.store._settled(wanted, waiting)
 
-    def _looked_for(self, query: str) -> str:
-        """Return what is embedded of a query: a secret finds turns by its placeholder, as they have it."""
+    def _looked_for(self, query: str, speaker: str | None) -> str:
+        """Return what is embedded of a query: a secret finds turns by its placeholder, as they have it.
+
+        Args:
+            query: as it was asked.
+            speaker: who says "I"; ``None`` leaves such words alone.
+        """
+        if speaker is not None:
+            query = in_the_third_person(query, self._collection.store._name_of(speaker) or speaker)
         return clean_text(query if self.redact is None else self.redact(clean_text(query)))
 
     def _find(self, embedder: Embedder, vector: Vector, find: Callable[..., list[TurnHit]]) -> list[TurnHit] | None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ffai._fork import held_over_forks
 from ffai.core.arguments import check_number, check_whole
-from ffai.core.memory.conversations import external_id, settle
+from ffai.core.memory.conversations import external_id, name_of, settle
 from ffai.core.memory.filters import EVERY_TURN, TurnFilter, Where
 from ffai.core.memory.hit import Entry, TurnHit
 from ffai.core.memory.identity import NewTurn, turn_from_elsewhere
@@ -188,6 +188,10 @@ class TurnVectorStore:
     def _external_id(self, conversation: str, others: Iterable[NewTurn]) -> str | None:
         """Return what the caller calls a conversation; see :func:`conversations.external_id`."""
         return external_id(conversation, *self._snapshot(), others)
+
+    def _name_of(self, actor_id: str) -> str | None:
+        """Return what an actor is called; see :func:`conversations.name_of`."""
+        return name_of(actor_id, *self._snapshot())
 
     def _chosen(self, wanted: TurnFilter) -> list[str]:
         """Return the ids of the turns that a filter allows, also of those that have expired: for who drops them."""
