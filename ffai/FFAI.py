@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -103,16 +103,17 @@ class FFAI:
             auto_persist=auto_persist,
             redact=getattr(remembers, "redact", None) or redactor_of(self._config.memory.redact),
         )
+        workflow = WorkflowEngine(client, recorder, agent_actor_id=agent_actor_id)
         if remembers is not None:
             remembers.when_forgotten(histories.forget)
-        self._histories = histories  # the memory calls them for as long as they are held
-        workflow = WorkflowEngine(client, recorder, agent_actor_id=agent_actor_id)
-        self._set_policy(ScopePolicy(is_required=require_scope, guard=scope_guard).narrowed(default_scope), workflow)
+            remembers.when_forgotten(workflow.forget)
+        self._histories, self._engine = histories, workflow  # the memory calls them for as long as they are held
+        self._set_policy(ScopePolicy(is_required=require_scope, guard=scope_guard).narrowed(default_scope))
 
-    def _set_policy(self, policy: ScopePolicy, workflow: WorkflowEngine) -> None:
+    def _set_policy(self, policy: ScopePolicy) -> None:
         self._policy = policy
         self._history = self._histories if policy.is_open else self._histories.under(policy)
-        self._workflow = workflow if policy.is_open else workflow.under(policy)
+        self._workflow = self._engine if policy.is_open else self._engine.under(policy)
 
     def scoped(self, scope: Scope) -> FFAI:
         """Return a light view for one person, one conversation, or both: with a scope under that of each call.
@@ -137,14 +138,14 @@ class FFAI:
         """
         view = copy.copy(self)
         view._is_view = True
-        view._set_policy(self._policy.narrowed(scope), self._workflow)
+        view._set_policy(self._policy.narrowed(scope))
         return view
 
     # Parts
 
     @property
     def client(self) -> Any:
-        """The chat client; see :meth:`set_client`."""
+        """The chat client; see :meth:`set_client`. For one person, the one that keeps this person's conversation."""
         return self._workflow.client
 
     @property
@@ -190,7 +191,7 @@ class FFAI:
         """Ask the client and record the turn; see :meth:`WorkflowEngine.generate_response`."""
         return self._workflow.generate_response(prompt, prompt_name, history, options, scope=scope, **kwargs)
 
-    async def agenerate_response(
+    def agenerate_response(
         self,
         prompt: Prompt,
         prompt_name: str | None = None,
@@ -199,9 +200,9 @@ class FFAI:
         *,
         scope: Scope | None = None,
         **kwargs: Any,
-    ) -> ResponseResult:
-        """Await :meth:`generate_response`."""
-        return await self._workflow.agenerate_response(prompt, prompt_name, history, options, scope=scope, **kwargs)
+    ) -> Coroutine[Any, Any, ResponseResult]:
+        """Await :meth:`generate_response`. The scope is taken now, whenever the call begins."""
+        return self._workflow.agenerate_response(prompt, prompt_name, history, options, scope=scope, **kwargs)
 
     def stream_response(
         self,

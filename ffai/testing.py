@@ -101,8 +101,6 @@ class FakeCall:
     prompt: Prompt
     options: Mapping[str, Any]
     """The keyword arguments it came with."""
-    conversation: tuple[dict[str, Any], ...] = ()
-    """The messages that were exchanged before: what a model would have been sent along."""
 
 
 class FakeClient:
@@ -208,7 +206,7 @@ class FakeClient:
 
     def _next(self, prompt: Prompt, options: Mapping[str, Any]) -> Any:
         checked = check_prompt(prompt)
-        self.calls.append(FakeCall(checked, options, tuple(self._conversation.messages())))
+        self.calls.append(FakeCall(checked, options))
         try:
             reply = self._replies.popleft()
         except IndexError:

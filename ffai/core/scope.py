@@ -225,9 +225,13 @@ class MemoryScope:
 
 
 class _Everybody(MemoryScope):
-    """The scope that is empty on purpose."""
+    """The scope that is empty on purpose. Where a field is set in a copy of it, that is a scope like any other."""
 
     __slots__ = ()
+
+    def __new__(cls, **fields: Any) -> MemoryScope:  # type: ignore[misc]
+        is_empty = all(value is None for value in fields.values())
+        return super().__new__(cls) if is_empty else MemoryScope(**fields)
 
     def __repr__(self) -> str:
         return "MemoryScope.all()"

@@ -67,15 +67,14 @@ class ScopePolicy:
     def seeing(self, scope: Scope | None) -> MemoryScope:
         """Return the scope whose calls a new one builds on: references, earlier prompts, the client's conversation.
 
-        It is that of a search, from wherever the text came; participants give way to a conversation.
+        It is that of a search; participants give way to a conversation.
 
         Raises:
             ScopeValidationError, ArgumentTypeError: it can't be used.
         """
         merged = self.default.merged(MemoryScope.of(scope))
-        if merged.conversation_id or merged.source_type:
-            people = None if merged.conversation_id else merged.participant_ids
-            merged = replace(merged, source_type=None, participant_ids=people)
+        if merged.conversation_id and merged.participant_ids:
+            merged = replace(merged, participant_ids=None)
         return self._allowed(merged, "search")
 
     @property
@@ -90,8 +89,10 @@ class ScopePolicy:
             if not isinstance(scope, MemoryScope):
                 raise ArgumentTypeError(f"scope_guard must return a MemoryScope, not {scope!r:.100}.")
             checked = scope.validate(operation)
-        if self.is_required and not scope.as_dict() and not scope.is_all:
-            told = "a scope is required: give one, or MemoryScope.all() for everybody's turns"
+        names_somebody = checked.actor_id if operation == "add" else checked.as_dict()
+        if self.is_required and not names_somebody and not scope.is_all:
+            needed = "an actor" if operation == "add" else "one"
+            told = f"a scope is required: give {needed}, or MemoryScope.all() for everybody's turns"
             raise ScopeValidationError([Violation("scope", "required", told)])
         return checked
 

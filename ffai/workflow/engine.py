@@ -6,7 +6,7 @@ import asyncio
 import copy
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from ffai.chat.calling import acall, astream, call, stream
 from ffai.chat.message import check_prompt
 from ffai.chat.reply import ChatReply
 from ffai.chat.streaming import ReplyStream
+from ffai.core.arguments import check_ids
 from ffai.core.history.histories import Histories
 from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.scope import MemoryScope, check_actor_id
@@ -80,8 +81,9 @@ class WorkflowEngine:
 
     @property
     def client(self) -> Any:
-        """The client that is asked."""
-        return self._board.client
+        """The client that is asked; for one person, the one that keeps this person's conversation."""
+        default = self._policy.default
+        return self._board.line(default.validate("search")).client
 
     @client.setter
     def client(self, client: Any) -> None:
@@ -95,6 +97,14 @@ class WorkflowEngine:
     def close(self) -> None:
         """Take no more calls, here and in every view."""
         self._board.closed = True
+
+    def forget(self, turn_ids: Iterable[str]) -> dict[str, int]:
+        """Let go of the conversations that clients keep with people who said one of some turns.
+
+        Returns:
+            ``client_conversations``: how many there were. The conversation of calls without a scope stays.
+        """
+        return {"client_conversations": self._board.forget(check_ids("turn_ids", turn_ids))}
 
     def scoped(self, scope: Scope) -> WorkflowEngine:
         """Return the same engine for one person: with a scope under that of each call.
@@ -149,7 +159,7 @@ class WorkflowEngine:
                 raise
         return self._record(question, reply)
 
-    async def agenerate_response(
+    def agenerate_response(
         self,
         prompt: Prompt,
         prompt_name: str | None = None,
@@ -158,8 +168,21 @@ class WorkflowEngine:
         *,
         scope: Scope | None = None,
         **kwargs: Any,
+    ) -> Coroutine[Any, Any, ResponseResult]:
+        """Await :meth:`generate_response`. The scope is taken now, whenever the call begins."""
+        chosen = ResponseOptions.of(options)
+        taken = MemoryScope.of(chosen.scope if scope is None else scope)
+        return self._agenerate(prompt, prompt_name, history, chosen, taken, kwargs)
+
+    async def _agenerate(
+        self,
+        prompt: Prompt,
+        prompt_name: str | None,
+        history: Sequence[str] | None,
+        options: ResponseOptions,
+        scope: MemoryScope,
+        kwargs: dict[str, Any],
     ) -> ResponseResult:
-        """Await :meth:`generate_response`."""
         question = self._question(prompt, prompt_name, history, options, scope, kwargs)
         with question.line.conversation.put_away(question.brings_history):
             try:
@@ -286,6 +309,8 @@ class WorkflowEngine:
             scope=question.scope,
             agent_actor_id=self._agent,
         )
+        if interaction.turn_id is not None:
+            question.line.turn_ids.add(interaction.turn_id)
         return ResponseResult(
             response=reply.text,
             resolved_prompt=question.resolved,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Set
 from typing import Any
 
 from ffai.chat.calling import check_client, cloned
@@ -19,6 +20,8 @@ class Line:
 
     def __init__(self, client: Any) -> None:
         self.client, self.conversation = client, ClientConversation(client)
+        self.turn_ids: set[str] = set()
+        """Turns in memory that were said on it."""
 
 
 class Switchboard:
@@ -75,3 +78,15 @@ class Switchboard:
             if len(self._own) > MOST_LINES:
                 self._own.popitem(last=False)
             return line
+
+    def forget(self, turn_ids: Set[str]) -> int:
+        """Let go of the people's lines on which one of some turns was said: their conversations start afresh.
+
+        Returns:
+            How many there were.
+        """
+        with self._lock:
+            heard = [who for who, line in self._own.items() if not line.turn_ids.isdisjoint(turn_ids)]
+            for who in heard:
+                del self._own[who]
+        return len(heard)

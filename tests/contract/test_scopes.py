@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +249,15 @@ def test_an_unknown_field_is_a_type_error() -> None:
         MemoryScope(userid="alice")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="no field 'userid'"):
         MemoryScope.of({"userid": "alice"})
+
+
+def test_a_field_set_in_a_copy_of_everybody_is_a_scope_like_any_other() -> None:
+    made = replace(MemoryScope.all(), actor_id="alice", actor_type="user")
+    assert made == MemoryScope.user("alice")
+    assert not made.is_all
+    for everybody in (pickle.loads(pickle.dumps(MemoryScope.all())), copy.copy(MemoryScope.all()), MemoryScope.all()):
+        assert everybody.is_all
+        assert everybody == MemoryScope.all() != MemoryScope()
 
 
 def test_participants_are_not_stored(talk: Talk) -> None:  # 15

@@ -19,6 +19,7 @@ from ffai.clients import FallbackClient, LiteLLMClient, RetryClient
 from ffai.core.history.ordered import OrderedPromptHistory
 from ffai.core.history.permanent import PermanentHistory
 from ffai.core.history_manager import HistoryManager
+from ffai.core.memory import TurnVectorStore
 from ffai.errors import ArgumentTypeError, ScopeValidationError
 from ffai.testing import FakeClient, FakeEmbedder
 from tests.doubles.openai_server import OpenAIServer
@@ -277,8 +278,7 @@ def test_a_reference_never_stands_for_the_words_of_another(two: tuple[FFAI, FFAI
     _, his = two
     asked = his.generate_response("Say {{shared_name.response}} again", history=["shared_name"])
     assert MARKER not in asked.resolved_prompt
-    call = his.client.calls[-1]
-    assert MARKER not in told([call.prompt, call.conversation])
+    assert MARKER not in told([his.client.calls[-1].prompt, his.client.get_conversation_history()])
     for wrong in ("{{shared_name.response}}", f"{{{{secret_{MARKER[:5]}.response}}}}"):
         with pytest.raises(FFAIError) as caught:
             his.generate_response(wrong, options={"strict": True})
@@ -352,7 +352,8 @@ def test_another_client_is_asked_by_every_view() -> None:
     alice.generate_response("Hi")
     ffai.set_client(other)
     assert alice.generate_response("Hi").response == "new"
-    assert [call.conversation for call in other.calls] == [()]
+    assert len(alice.client.get_conversation_history()) == 2
+    assert other.get_conversation_history() == []
 
 
 # At once
@@ -399,6 +400,73 @@ def test_threads_and_tasks_never_mix_people_up() -> None:
     ffai.close()
 
 
+async def test_the_scope_is_that_of_the_moment_a_call_is_made() -> None:
+    ffai, scope = FFAI(FakeClient()), {"actor_type": "user"}
+    tasks = []
+    for name in ("alice", "bob", "carol"):
+        scope["actor_id"] = name
+        tasks.append(asyncio.create_task(ffai.agenerate_response(f"I am {name}", scope=scope)))
+    await asyncio.gather(*tasks)
+    for name in ("alice", "bob", "carol"):
+        assert ffai.history.scoped(MemoryScope.user(name)).get_prompt_history() == [f"I am {name}"]
+
+
+@pytest.mark.parametrize("scope", [MemoryScope.shared("bob"), {"source_type": "document"}])
+def test_a_view_without_a_person_hears_nobody(scope: Any) -> None:
+    ffai = FFAI(FakeClient())
+    ffai.scoped(ALICE).generate_response(MARKER, prompt_name="secret")
+    ffai.generate_response(MARKER, prompt_name="secret")
+    view = ffai.scoped(scope)
+    assert MARKER not in view.generate_response("Say {{secret.response}}").resolved_prompt
+    assert MARKER not in told(view.client.get_conversation_history())
+
+
+# What a person said and is forgotten
+
+
+def test_who_is_forgotten_begins_a_new_conversation_with_the_model() -> None:
+    with FFAI(FakeClient(), memory=Memory(FakeEmbedder())) as ffai:
+        alice, bob = ffai.scoped(ALICE), ffai.scoped(BOB)
+        for mine in (alice, bob):
+            mine.generate_response("Hi")
+        assert ffai.memory is not None
+        assert ffai.memory.forget(scope=ALICE).removed["client_conversations"] == 1
+        assert alice.client.get_conversation_history() == []
+        assert len(bob.client.get_conversation_history()) == 2
+        bob.client.clear_conversation()
+        bob.generate_response("Again")
+        assert len(bob.client.get_conversation_history()) == 2
+
+
+def test_a_scoped_memory_takes_no_other_store() -> None:
+    memory = Memory(FakeEmbedder())
+    memory.remember("Hi", "Hello!", scope=ALICE)
+    memory.flush()
+    with pytest.raises(ScopeValidationError, match="has no store"):
+        memory.scoped(BOB).store = TurnVectorStore()
+    assert memory.count() == 1
+    assert memory.scoped(MemoryScope.all()).store is memory.store
+
+
+# Without a memory
+
+
+def test_without_a_memory_the_histories_know_who_took_part() -> None:
+    ffai = FFAI(FakeClient(["Yes.", "Yes.", ConnectionError("down")]))
+    for name in ("alice", "bob"):
+        ffai.generate_response("Hi", scope=MemoryScope.user(name, conversation="trip"))
+    with pytest.raises(ConnectionError):
+        ffai.generate_response("Hi", scope=MemoryScope.user("carol", conversation="trip"))
+    assert len(ffai.history.scoped(MemoryScope.shared("alice", "bob")).raw) == 3
+    assert len(ffai.history.scoped(MemoryScope.shared("alice", "carol")).raw) == 0
+    internal = MemoryScope(conversation_id="trip").internal_conversation_id
+    assert internal is not None
+    ffai.generate_response("Hi", scope=MemoryScope.user("dave", conversation=internal))
+    assert ffai.history.raw[-1]["scope"]["conversation_id"] == "trip"
+    with pytest.raises(ScopeValidationError, match="no known conversation"):
+        ffai.generate_response("Hi", scope=MemoryScope.user("dave", conversation="cnv_other"))
+
+
 # What applies to all calls
 
 
@@ -411,6 +479,9 @@ def test_where_a_scope_is_required_no_call_goes_without() -> None:
     for call in (
         lambda: ffai.generate_response("Hi"),
         lambda: ffai.generate_response("Hi", scope={"actor_id": ""}),
+        lambda: ffai.generate_response("Hi", scope={"actor_name": "Alice"}),
+        lambda: ffai.generate_response("Hi", scope={"source_type": "api"}),
+        lambda: ffai.history.search("Hi", scope={"actor_name": "Alice"}),
         lambda: ffai.stream_response("Hi"),
         lambda: ffai.history.search("Hi"),
         lambda: ffai.history.raw,

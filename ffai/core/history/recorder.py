@@ -106,7 +106,7 @@ class HistoryRecorder(Histories):
         if callable(settled := getattr(self._memory, "settled", None)):
             known: TurnFilter = settled(wanted)
             return known
-        return settled_by(self._log.all(), wanted)
+        return settled_by((call for call in self._log.all() if call.status == "success"), wanted)
 
     def accepted_scope(self, scope: MemoryScope) -> MemoryScope:
         """Return the scope that a call is recorded with.
@@ -119,7 +119,10 @@ class HistoryRecorder(Histories):
             return checked
         checked = scope.validate("add")
         named = checked.conversation_id
-        return checked if named is None or not is_internal(named) else with_known_conversation(checked, None)
+        if named is None or not is_internal(named):
+            return checked
+        known = (call.scope for call in self._log.all() if call.scope.internal_conversation_id == named)
+        return with_known_conversation(checked, next(known, NO_SCOPE).conversation_id)
 
     @property
     def skipped(self) -> dict[str, int]:

@@ -86,15 +86,19 @@ class Recall:
         Raises:
             ScopeValidationError: a memory that is scoped has none: it would hold everybody's turns.
         """
-        if not self._policy.is_open and not self._policy.searching(None).is_all:
-            told = "a scoped memory has no store, which would hold everybody's turns; scoped(MemoryScope.all()) has it"
-            raise ScopeValidationError([Violation("scope", "required", told)])
+        self._check_whole()
         return self._collection.store
 
     @store.setter
     def store(self, store: TurnVectorStore) -> None:
+        self._check_whole()
         with self._shared.entering:
             joining.adopt(self._collection, store)
+
+    def _check_whole(self) -> None:
+        if not self._policy.is_open and not self._policy.searching(None).is_all:
+            told = "a scoped memory has no store, which holds everybody's turns; scoped(MemoryScope.all()) has it"
+            raise ScopeValidationError([Violation("scope", "required", told)])
 
     @property
     def _open(self) -> Collection:
