@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from ffai._text import clean_text
-from ffai.core.arguments import check_dict, check_str, check_text, check_timestamp
+from ffai.core.arguments import check_dict, check_str, check_text
+from ffai.core.memory.conversations import read_time
 from ffai.core.memory.identity import NewTurn, content_id, copy_of, new_turn, notes_of
 from ffai.core.memory.jsontext import to_json
 from ffai.core.scope import MemoryScope
@@ -234,27 +234,14 @@ def _from_elsewhere(record: dict[str, Any]) -> Line:
     for name in ("prompt", "response"):
         check_str(name, record.get(name))
     prompt, response = record["prompt"], record["response"]
-    timestamp, scope = _time(record.get("timestamp")), _scope(record.get("scope"))
+    timestamp = None if record.get("timestamp") is None else read_time(record["timestamp"])
+    scope = _scope(record.get("scope"))
     metadata = {} if record.get("metadata") is None else record["metadata"]
     _json("metadata", metadata)
     content = {"response": response, "timestamp": timestamp, "scope": scope.as_dict() if scope else {}}
     turn_id = f"i{content_id(prompt, content, metadata)[1:]}"  # another kind: equal lines are one turn
     turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, metadata=metadata, turn_id=turn_id)
     return Line(turn, is_named=True)
-
-
-def _time(value: Any) -> float | None:
-    """Read a time: seconds since the epoch, or a date as text, which is UTC where it names no zone."""
-    if isinstance(value, str):
-        try:
-            said = datetime.fromisoformat(value)
-        except ValueError as error:
-            raise InvalidArgumentError(f"timestamp can't be read: {error}.") from error
-        value = (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()
-    try:
-        return None if value is None else float(check_timestamp("timestamp", value))
-    except OverflowError as error:
-        raise InvalidArgumentError(f"timestamp can't be read: {error}.") from error
 
 
 def _scope(value: Any) -> MemoryScope | None:
