@@ -17,10 +17,13 @@ _SOME = {"couple": (2, 3), "few": (2, 6), "several": (2, 6)}
 """What people mean by words that name no number."""
 _COUNT = rf"(?:\d{{1,4}}|an?\s+(?:couple(?:\s+of)?|few)|(?:couple(?:\s+of)?|few|several)|an?|{'|'.join(_NUMBERS)})"
 _UNIT = r"(?P<unit>day|week|month|year)"
+_UNIT_OR_HOUR = r"(?P<unit>hour|day|week|month|year)"
 _HALVES = {"morning": (4, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 30)}
 """Hours from the midnight before; a night ends in the morning after."""
 _PART = rf"(?P<part>{'|'.join(_HALVES)})"
-_NOT_TO_COME = r"(?<!next )(?<!every )(?<!each )(?<!coming )"
+_NOT_TO_COME = r"(?<!next )(?<!every )(?<!each )(?<!coming )(?<!black )(?<!good )(?<!a )(?<!is )(?<!this )"
+_ENDS = r"\s*(?:[?!;]|[.,](?!\w)|$)"
+"""The end of a sentence, or of a part of it: *What did I do Monday?*"""
 
 
 def _counts(said: str) -> tuple[int, int]:
@@ -67,6 +70,24 @@ def _hours_ago(match: re.Match[str], now: datetime | None) -> Time | None:
     return LocalSpan(now - (most + 1) * unit, now - (least - 1) * unit, "day")
 
 
+def _ago_today(match: re.Match[str], now: datetime | None) -> Time | None:
+    if now is None:
+        return None
+    unit, count = match["unit"].lower(), _counts(match["count"])[0]
+    days, months = {"day": (1, 0), "week": (7, 0), "month": (0, 1), "year": (0, 12)}[unit]
+    day = months_before(now.date(), months * count) - timedelta(days=days * count)
+    return whole_days(day, day, "day")
+
+
+def _before_last(match: re.Match[str], now: datetime | None) -> Time | None:
+    if now is None:
+        return None
+    unit = match["unit"].lower()
+    if unit == "night":
+        return _part_of(now.date() - timedelta(days=2), unit)
+    return unit_before(now.date(), unit, 2)
+
+
 def _half_a_year_ago(_: re.Match[str], now: datetime | None) -> Time | None:
     return None if now is None else unit_before(now.date(), "month", 6)
 
@@ -81,6 +102,8 @@ def _past(match: re.Match[str], now: datetime | None) -> Time | None:
         return None
     count = _counts(match["count"])[1] if match["count"] else 1
     unit, today = match["unit"].lower(), now.date()
+    if unit == "hour":
+        return LocalSpan(now - timedelta(hours=count), now + timedelta(microseconds=1), "day")
     if unit in ("day", "week"):
         return whole_days(today - timedelta(days=count * (7 if unit == "week" else 1)), today, "day")
     if unit == "month":
@@ -97,8 +120,12 @@ def _unit(match: re.Match[str], now: datetime | None) -> Time | None:
 def _weekend(match: re.Match[str], now: datetime | None) -> Time | None:
     if now is None:
         return None
-    weeks = 0 if match["which"].lower() == "this" else 1
-    saturday = now.date() + timedelta(days=5 - now.weekday(), weeks=-weeks)
+    saturday = now.date() - timedelta(days=(now.weekday() - 5) % 7)
+    which = (match["which"] or "").lower()
+    if which == "this" and now.weekday() < 5:
+        return None  # it is ahead
+    if which in ("last", "past") and now.weekday() >= 5:
+        saturday -= timedelta(weeks=1)
     return whole_days(saturday, saturday + timedelta(days=1), "day")
 
 
@@ -113,8 +140,10 @@ def _weekday(match: re.Match[str], now: datetime | None) -> Time | None:
         day = monday + timedelta(days=wanted)
     else:
         before = (now.weekday() - wanted) % 7
-        is_last = (said.get("which") or "").lower() in ("last", "past")
-        day = now.date() - timedelta(days=7 if is_last and before == 0 else before)
+        which = (said.get("which") or "").lower()
+        if which == "this" and before > now.weekday():
+            return None  # it is ahead
+        day = now.date() - timedelta(days=7 if which in ("last", "past") and before == 0 else before)
     part = said.get("part")
     return whole_days(day, day, "day") if part is None else _part_of(day, part)
 
@@ -131,10 +160,13 @@ def _last_or_this(match: re.Match[str], now: datetime | None) -> Time | None:
 
 
 RELATIVE: tuple[Rule, ...] = (
+    rule(rf"(?<![\d.,])(?P<count>{_COUNT})\s+{_UNIT}s?\s+ago\s+today", _ago_today),
     rule(rf"(?P<day>the\s+day\s+before\s+yesterday|yesterday|tonight|today)(?:(?:'s|’s)?\s+{_PART})?", _days_ago),
     rule(rf"(?:earlier\s+)?(?P<day>this)\s+{_PART}", _days_ago),
     rule(r"(?P<day>last)\s+(?P<part>night|evening)", _days_ago),
     rule(r"(?P<which>last|past|this)\s+weekend", _weekend),
+    rule(r"(?:over|at|on|during)\s+the(?P<which>)\s+weekend(?!\s+(?:of|before|after)\b)", _weekend),
+    rule(r"the\s+(?P<unit>night|week|month|year)\s+before\s+last", _before_last),
     rule(r"half\s+a\s+year\s+(?:ago|back)", _half_a_year_ago),
     rule(rf"(?<![\d.,])(?P<count>{_COUNT})\s+{_UNIT}s?\s+(?:ago|back)", _ago),
     rule(
@@ -142,8 +174,8 @@ RELATIVE: tuple[Rule, ...] = (
         _hours_ago,
     ),
     rule(r"the\s+other\s+(?:day|night|evening|morning)", _the_other_day),
-    rule(rf"(?:last|past|previous)\s+(?P<count>{_COUNT})\s+{_UNIT}s?(?!\s+of\b)", _past),
-    rule(rf"(?:(?:in|over|during|within|for)\s+the\s+last|past)(?P<count>)\s+{_UNIT}(?!\s+of\b)", _past),
+    rule(rf"(?:last|past|previous)\s+(?P<count>{_COUNT})\s+{_UNIT_OR_HOUR}s?(?!\s+of\b)", _past),
+    rule(rf"(?:(?:in|over|during|within|for)\s+the\s+last|past)(?P<count>)\s+{_UNIT_OR_HOUR}(?!\s+of\b)", _past),
     rule(
         rf"(?P<of_week>last|this)\s+week(?:'s|’s)?\s+(?:on\s+)?(?P<weekday>{WEEKDAY})(?:\s+{_PART})?",
         _weekday,
@@ -155,7 +187,7 @@ RELATIVE: tuple[Rule, ...] = (
         rf"(?P<weekday>{WEEKDAY}|mon|tues?|wed|thu(?:rs?)?|fri)(?:\s+{_PART})?",
         _weekday,
     ),
-    rule(rf"{_NOT_TO_COME}(?P<weekday>{WEEKDAY})(?:(?=(?:'s|’s))|\s+{_PART})", _weekday),
+    rule(rf"{_NOT_TO_COME}(?P<weekday>{WEEKDAY})(?:(?=(?:'s|’s)|{_ENDS})|\s+{_PART})", _weekday),
     rule(rf"(?P<which>last|past|this)\s+(?P<season>{SEASON})", _last_or_this),
     rule(rf"(?P<which>last|past|this)\s+(?P<m>{FULL_MONTH})", _last_or_this),
 )

@@ -37,7 +37,7 @@ _MOST_HALVES = 1000.0
 _HINT = re.compile(
     r"\d{4}|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|day\b|\bago\b|\bback\b|\btonight\b"
     r"|\b(?:last|past|previous|this|current|other|that|on|since|until|half|spring|summer|autumn|fall|winter)\b"
-    r"|day(?:'|’)|morning|evening|night|afternoon",
+    r"|morning|evening|night|afternoon|weekend|quarter|\bq[1-4]\b|day(?:'|’)",
     re.IGNORECASE,
 )
 """Something of this is in every text that names a time."""

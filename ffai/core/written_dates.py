@@ -36,10 +36,13 @@ _PARTS = {
     "fourth week": (22, 28),
     "last week": (25, 31),
 }
+_NUMBER = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4}
+_NTH = rf"(?:{'|'.join(_NUMBER)})"
 _THIRDS = {"early": (1, 4), "mid": (5, 8), "late": (9, 12)}
 _NO_NOUN = r"(?![.,]?\d|-\w|\s*[%°$€£]|\s+(?!(?:was|is|does|has|this|his|its|as|us|always|perhaps)\b)(?-i:[a-z]+s)\b)"
 """Not before what the number counts: "in 2000 steps"."""
 _WORDS_GO_ON, _HAS_ORDINAL = re.compile(r"\s+[a-z]"), re.compile(r"\d(?:st|nd|rd|th)", re.IGNORECASE)
+_COUNTS_NOTHING = re.compile(_NO_NOUN, re.IGNORECASE)
 
 
 def month_of(name: str) -> int:
@@ -70,7 +73,8 @@ def _year(match: re.Match[str], now: datetime | None) -> int | None:
 
 def _day(match: re.Match[str], now: datetime | None) -> Time | None:
     year = _year(match, now)
-    if year is None and not match["sure"] and not _HAS_ORDINAL.search(match.group()) and is_verb(match):
+    unsure = year is None and not match["sure"] and not _HAS_ORDINAL.search(match.group())
+    if unsure and (is_verb(match) or not _COUNTS_NOTHING.match(match.string, match.end())):
         return None
     return one_day(month_of(match["m"]), int(match["d"])).of(year)
 
@@ -110,6 +114,12 @@ def season(name: str) -> CalendarDays:
 
 def _season(match: re.Match[str], now: datetime | None) -> Time | None:
     return season(match["season"]).of(_year(match, now))
+
+
+def _quarter(match: re.Match[str], now: datetime | None) -> Time | None:
+    said = match["quarter"].lower()
+    number = int(said[1]) if said[1].isdigit() else _NUMBER[said.split()[0]]
+    return CalendarDays((3 * number - 2, 1), (3 * number, 31), "month").of(_year(match, now))
 
 
 def _of_year(match: re.Match[str], _: datetime | None) -> Time | None:
@@ -167,6 +177,8 @@ DATES: tuple[Rule, ...] = (
     rule(rf"{_IN}\s+(?:the\s+month\s+of\s+)?(?P<m>{FULL_MONTH})", _month),
     rule(rf"(?P<season>{SEASON})(?:{_OF_YEAR})", _season),
     rule(rf"{_IN}\s+(?:the\s+)?(?P<season>{SEASON})", _season),
+    rule(rf"(?:(?:in|during|since|of|for)\s+)?(?P<quarter>Q[1-4]|{_NTH}\s+quarter)(?:{_OF_YEAR})", _quarter),
+    rule(rf"{_IN}\s+(?:the\s+)?(?P<quarter>Q[1-4]|{_NTH}\s+quarter)(?!\s+of\b)", _quarter),
     rule(rf"(?:between|from)\s+(?P<y>{_YEAR}){_AND}(?P<y2>{_YEAR})", _years),
     rule(rf"(?P<part>early|mid|late)[\s-]+(?:in\s+)?(?P<y>{_YEAR}){_NO_NOUN}", _part_of_year),
     rule(rf"(?:{_IN}|of|year)\s+(?:the\s+year\s+)?(?P<y>{_YEAR}){_NO_NOUN}", _of_year),

@@ -37,6 +37,8 @@ DATES = [
     ("Who was on duty from 3 to 7 April 2023?", "2023-04-03", "2023-04-07", "day"),
     ("What happened April 3-7, 2023?", "2023-04-03", "2023-04-07", "day"),
     ("What did we earn from 2019 to 2021?", "2019-01-01", "2021-12-31", "year"),
+    ("Which books did I read in Q1 2023?", "2023-01-01", "2023-03-31", "month"),
+    ("What did we agree on in the second quarter of 2022?", "2022-04-01", "2022-06-30", "month"),
 ]
 """Nobody needs to know when these were asked."""
 
@@ -75,6 +77,15 @@ RELATIVE = [
     ("Who visited last May?", "2022-05-01", "2022-05-31", "month"),
     ("Who visited in October last year?", "2022-10-01", "2022-10-31", "month"),
     ("Who visited on 3 October last year?", "2022-10-03", "2022-10-03", "day"),
+    ("What did I do Monday?", "2023-05-15", "2023-05-15", "day"),
+    ("What did I buy this Tuesday?", "2023-05-16", "2023-05-16", "day"),
+    ("What did we do over the weekend?", "2023-05-13", "2023-05-14", "day"),
+    ("What did I do the week before last?", "2023-05-01", "2023-05-07", "week"),
+    ("Where were we the year before last?", "2021-01-01", "2021-12-31", "year"),
+    ("What did I say a year ago today?", "2022-05-18", "2022-05-18", "day"),
+    ("Who came a month ago today, and why?", "2023-04-18", "2023-04-18", "day"),
+    ("What did I ask within the past hour?", "2023-05-18", "2023-05-18", "day"),
+    ("What did I say in the last 24 hours?", "2023-05-17", "2023-05-18", "day"),
 ]
 """Relative ones: without a time to count from they name nothing."""
 
@@ -88,6 +99,7 @@ YEARLY = [
     ("Which parade was it during the summer?", "06-01", "08-31", "month"),
     ("Which country was Tim visiting in the first week of November?", "11-01", "11-07", "week"),
     ("Where was John between 11 and 15 August?", "08-11", "08-15", "day"),
+    ("What was the plan in Q3?", "07-01", "09-31", "month"),
 ]
 """Those without a year: first and last day as month and day, in any year; a day beyond the end is the end."""
 
@@ -112,6 +124,15 @@ NOTHING = [
     "How much is 2000 plus 2023?",
     "What did it cost in 2000 dollars?",
     "Why did the job fail in 2048 steps?",
+    "What did Jan 3 times say?",
+    "Did we march 8 miles?",
+    "Who said a thing on Black Friday?",
+    "What's on this Friday?",
+    "What did I plan for this weekend?",
+    "Does Q3 of the quiz ask about it?",
+    "In the 1990s, what music did I like?",
+    "What happened in the past?",
+    "I may have told you about March. Which one?",
     "Is port 2022 open?",
     "What does RFC 2119 say?",
     "Which error has the number 1984?",
