@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, get_args
 
 from ffai._text import clean_text
-from ffai.core.memory.conversations import (
+from ffai.core.memory.chat_messages import (
     Conversation,
     Exchange,
     Reader,

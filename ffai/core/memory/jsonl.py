@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from ffai._text import clean_text
 from ffai.core.arguments import check_dict, check_str, check_text
-from ffai.core.memory.conversations import read_time
+from ffai.core.memory.chat_messages import read_time
 from ffai.core.memory.identity import NewTurn, content_id, copy_of, new_turn, notes_of
 from ffai.core.memory.jsontext import to_json
 from ffai.core.scope import MemoryScope
