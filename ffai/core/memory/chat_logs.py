@@ -32,6 +32,8 @@ Lines = Callable[[BinaryIO, Path], Iterator[tuple[Line, int]]]
 _READERS: dict[str, Reader] = {"openai": openai_conversation, "chatgpt": chatgpt_conversation}
 _LONGEST_ID = 64
 """Characters that a scope's conversation_id may have."""
+_INTERNAL = "cnv_"
+"""What ids of conversations begin with that are not the caller's."""
 _FIRST_LOOK = 64 * 1024
 
 
@@ -178,10 +180,10 @@ def _whose(scope: MemoryScope | None, conversation_id: str) -> MemoryScope | Non
     """Put a conversation into the scope of a log; one that names a conversation keeps it."""
     if scope is None:
         return None
-    fits = conversation_id if len(conversation_id) <= _LONGEST_ID else _digest(conversation_id)
+    fits = len(conversation_id) <= _LONGEST_ID and not conversation_id.startswith(_INTERNAL)
     return replace(
         scope,
-        conversation_id=scope.conversation_id or fits,
+        conversation_id=scope.conversation_id or (conversation_id if fits else _digest(conversation_id)),
         source_type=scope.source_type or "conversation",
         participant_ids=None,
     )

@@ -101,6 +101,12 @@ def turns(memory: Any) -> list[StoredTurn]:
     return list(memory.list(limit=1000).turns)
 
 
+def whose(turn: StoredTurn) -> dict[str, Any]:
+    """The scope of a turn, as it is stored."""
+    scope: dict[str, Any] = turn.turn["metadata"]["ffai"].get("scope", {})
+    return scope
+
+
 def said(memory: Any) -> list[tuple[str | None, str | None]]:
     return [(turn.prompt, turn.response) for turn in turns(memory)]
 
@@ -195,7 +201,7 @@ def test_times_and_what_else_a_line_says_are_kept(tmp_path: Path, opened: Opener
     memory.import_jsonl(openai_file(tmp_path / "chat.jsonl", line))
     assert [(turn.prompt, turn.timestamp) for turn in turns(memory)] == [("Two?", MAY_7), ("One?", MAY_7 + 86400)]
     assert turns(memory)[0].metadata == {"app": "kiosk", "conversation_id": "7", "title": "Lost things"}
-    assert turns(memory)[0].scope == {}
+    assert "conversation_id" not in whose(turns(memory)[0])
 
 
 # ChatGPT's export
@@ -251,11 +257,11 @@ def test_a_scope_gets_the_conversation(tmp_path: Path, opened: Opener, wanted: A
     file = openai_file(tmp_path / "chat.jsonl", {"id": "a", "messages": KEY}, {"id": "b" * 65, "messages": CAR})
     memory.import_jsonl(file, format=wanted, scope=ANN)
     first, second = turns(memory)
-    assert first.scope == {
+    assert whose(first) == {
         "actor_id": "ann", "actor_type": "user", "actor_name": "Ann", "conversation_id": "a",
         "source_type": "conversation",
     }  # fmt: skip
-    assert len(second.scope["conversation_id"]) <= 64
+    assert len(whose(second)["conversation_id"]) <= 64
     assert second.metadata["conversation_id"] == "b" * 65
     memory.flush()
     assert [hit.prompt for hit in memory.search("key", scope={"conversation_id": "a"})] == ["Where is the key?"]
@@ -268,9 +274,16 @@ def test_the_same_log_of_two_people_is_two_logs(tmp_path: Path, opened: Opener) 
     assert memory.import_jsonl(file, scope=ANN) == result(added=1)
     assert memory.import_jsonl(file, scope=bob) == result(added=1)
     assert memory.import_jsonl(file, scope=bob) == result(known=1)
-    page = memory.list(scope={"actor_id": "bob"})
-    assert [turn.scope["conversation_id"] for turn in page.turns] == ["mine"]
-    assert "participant_ids" not in page.turns[0].scope
+    page = memory.list(scope={"actor_id": "bob", "actor_type": "user"})
+    assert [whose(turn)["conversation_id"] for turn in page.turns] == ["mine"]
+    assert "participant_ids" not in whose(page.turns[0])
+
+
+def test_an_id_that_looks_like_an_internal_one_gets_another(tmp_path: Path, opened: Opener) -> None:
+    memory = opened()
+    memory.import_jsonl(openai_file(tmp_path / "chat.jsonl", {"id": "cnv_1", "messages": KEY}), scope=ANN)
+    assert not whose(turns(memory)[0])["conversation_id"].startswith("cnv_")
+    assert turns(memory)[0].metadata["conversation_id"] == "cnv_1"
 
 
 def test_a_scope_must_say_whose_log_it_is(tmp_path: Path, opened: Opener) -> None:
@@ -325,7 +338,7 @@ def test_an_empty_export_has_nothing(tmp_path: Path, opened: Opener) -> None:
 async def test_the_async_twin_does_the_same(tmp_path: Path, opened: Opener) -> None:
     memory, file = opened(), openai_file(tmp_path / "chat.jsonl", KEY)
     assert await memory.aimport_jsonl(file, format="openai", scope=ANN) == result(added=1)
-    assert turns(memory)[0].scope["actor_id"] == "ann"
+    assert whose(turns(memory)[0])["actor_id"] == "ann"
 
 
 # What can't be used
