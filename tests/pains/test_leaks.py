@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from ffai.core.history.ordered import OrderedPromptHistory
 from ffai.core.history.permanent import PermanentHistory
 from ffai.core.history_manager import HistoryManager
 from ffai.core.memory import TurnVectorStore
-from ffai.errors import ArgumentTypeError, ScopeValidationError
+from ffai.errors import ArgumentTypeError, InvalidArgumentError, ScopeValidationError
 from ffai.testing import FakeClient, FakeEmbedder
 from tests.doubles.openai_server import OpenAIServer
 
@@ -255,6 +256,21 @@ async def test_an_export_holds_nothing_of_another(two: tuple[FFAI, FFAI], tmp_pa
     assert his.memory.export_jsonl(tmp_path / "his.jsonl") == 1
     assert await his.memory.aexport_jsonl(tmp_path / "too.jsonl", vectors=True) == 1
     assert MARKER not in (tmp_path / "his.jsonl").read_text() + (tmp_path / "too.jsonl").read_text()
+
+
+def test_what_a_scoped_memory_takes_in_is_of_its_scope(tmp_path: Path) -> None:
+    file = tmp_path / "turns.jsonl"
+    lines = [{"prompt": "Hi", "response": "Hello!"}, {"prompt": "Hi", "response": "You!", "scope": BOB.as_dict()}]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    memory = Memory(FakeEmbedder())
+    assert memory.scoped(ALICE).import_jsonl(file).added == 2
+    assert [turn.response for turn in memory.list(scope=ALICE).turns] == ["Hello!"]
+    assert [turn.response for turn in memory.list(scope=BOB).turns] == ["You!"]
+    with FFAI(FakeClient(), memory=memory, require_scope=True) as ffai:
+        assert ffai.memory is not None
+        with pytest.raises(InvalidArgumentError, match="line 1: a scope is required"):
+            ffai.memory.import_jsonl(file)
+    memory.close()
 
 
 def test_nobody_forgets_what_another_said(two: tuple[FFAI, FFAI]) -> None:

@@ -1,19 +1,19 @@
-"""Bringing turns into a memory, from lines of JSON."""
+"""Bringing turns into a memory, from lines of JSON and from chat logs."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
 from ffai.core.embeddings.protocol import embedder_name
+from ffai.core.memory.chat_logs import NOBODYS_LOG, LogFormat, LogOwner, reader_for
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.identity import NewTurn, is_content_id, redacted_turn
-from ffai.core.memory.jsonl import Line, read_lines
+from ffai.core.memory.jsonl import Line
 from ffai.core.redact import Redactor
 from ffai.core.similarity import Vector
 from ffai.errors import InvalidArgumentError, JournalError
@@ -46,7 +46,14 @@ class ImportResult:
     """Of those added, how many wait to be embedded; a search finds the others at once."""
 
 
-def import_turns(path: Path, receiving: Receiving, redact: Redactor | None = None) -> ImportResult:
+def import_turns(
+    path: Path,
+    receiving: Receiving,
+    redact: Redactor | None = None,
+    *,
+    format: LogFormat | None = None,  # noqa: A002 - what import_jsonl calls it
+    whose: LogOwner = NOBODYS_LOG,
+) -> ImportResult:
     """Bring the turns of a file into a collection; each is there once, however often that is done.
 
     The whole file is read before the first turn is written, then a second time.
@@ -55,6 +62,8 @@ def import_turns(path: Path, receiving: Receiving, redact: Redactor | None = Non
         path: the file.
         receiving: gives the collection.
         redact: replaces secrets in what comes in.
+        format: what kind of file it is; ``None`` looks.
+        whose: whose log it is, if it is a chat log.
 
     Raises:
         ClosedError: the memory is closed.
@@ -68,11 +77,12 @@ def import_turns(path: Path, receiving: Receiving, redact: Redactor | None = Non
     with path.open("rb") as file:
         if not file.seekable():
             raise InvalidArgumentError(f"{str(path)!r} can't be read twice; save what it gives to a file first.")
-        for _ in read_lines(file, path):
+        read = reader_for(file, format, whose)
+        for _ in read(file, path):
             pass
         file.seek(0)
         known, now = Known(), time.time()
-        for batch in _batches(file, path):
+        for batch in _batches(read(file, path)):
             with receiving() as collection, collection.changing:  # what is checked stays so until it is written
                 collection.catch_up()
                 known.look_at(collection)
@@ -89,10 +99,10 @@ def _redacted(line: Line, redact: Redactor) -> Line:
     return replace(line, turn=turn, vectors=line.vectors if turn.text == line.turn.text else ())
 
 
-def _batches(file: BinaryIO, path: Path) -> Iterator[list[Line]]:
+def _batches(lines: Iterable[tuple[Line, int]]) -> Iterator[list[Line]]:
     batch: list[Line] = []
     size = 0
-    for line, length in read_lines(file, path):
+    for line, length in lines:
         batch.append(line)
         size += length
         if len(batch) == BATCH or size >= BATCH_BYTES:

@@ -8,15 +8,15 @@ A line that ffai writes has ``turn_id``, ``text``, ``turn`` and ``metadata``; wi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from ffai._text import clean_text
-from ffai.core.arguments import check_dict, check_str, check_text, check_timestamp
+from ffai.core.arguments import check_dict, check_str, check_text
 from ffai.core.conversation_id import is_internal
+from ffai.core.memory.chat_messages import read_time
 from ffai.core.memory.identity import NewTurn, content_id, copy_of, new_turn, notes_of
 from ffai.core.memory.jsontext import to_json
 from ffai.core.scope import MemoryScope, with_known_conversation
@@ -25,6 +25,9 @@ from ffai.errors import ArgumentTypeError, BadVectorError, DimensionError, Inval
 
 _OURS = ("turn_id", "text", "turn", "metadata", "model", "embedding", "parts")
 _FROM_ELSEWHERE = ("prompt", "response", "timestamp", "metadata", "scope")
+
+Allowed = Callable[[MemoryScope | None], MemoryScope]
+"""Gives the scope that a turn is stored with for the one that was asked for, or raises."""
 
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
@@ -72,12 +75,13 @@ def line_of(turn: NewTurn, model: str | None = None, vectors: Sequence[Vector] =
     return f"{to_json(record, 'turn')}\n"
 
 
-def read_lines(file: BinaryIO, path: Path) -> Iterator[tuple[Line, int]]:
+def read_lines(file: BinaryIO, path: Path, allowed: Allowed | None = None) -> Iterator[tuple[Line, int]]:
     """Read the turns of a file from where it stands, one at a time; blank lines are skipped.
 
     Args:
         file: the open file.
         path: what the errors call it.
+        allowed: gives the scope that a question and its answer are stored with; ``None`` takes what the line says.
 
     Yields:
         Each turn, and how many bytes its line has.
@@ -93,13 +97,17 @@ def read_lines(file: BinaryIO, path: Path) -> Iterator[tuple[Line, int]]:
                 _check_beginning(raw)
                 raw += file.readline()
             if content := raw.removeprefix(_BOM).strip(_BLANKS):
-                yield parse(content), len(raw)
+                yield parse(content, allowed), len(raw)
         except (InvalidArgumentError, ArgumentTypeError, BadVectorError) as error:
             raise InvalidArgumentError(f"{str(path)!r}, line {number}: {error}") from error
 
 
-def parse(content: bytes) -> Line:
+def parse(content: bytes, allowed: Allowed | None = None) -> Line:
     """Read one line.
+
+    Args:
+        content: the line.
+        allowed: gives the scope that a question and its answer are stored with; ``None`` takes what the line says.
 
     Raises:
         InvalidArgumentError, ArgumentTypeError, BadVectorError: it can't be used; says what is wrong.
@@ -119,7 +127,7 @@ def parse(content: bytes) -> Line:
     except RecursionError:
         raise InvalidArgumentError("it is nested too deeply.") from None
     if "prompt" in record or "response" in record:
-        return _from_elsewhere(record)
+        return _from_elsewhere(record, allowed)
     return _ours(record)
 
 
@@ -229,32 +237,21 @@ def _vector(name: str, values: Any, size: int | None = None) -> Vector:
 # Lines from elsewhere
 
 
-def _from_elsewhere(record: dict[str, Any]) -> Line:
+def _from_elsewhere(record: dict[str, Any], allowed: Allowed | None) -> Line:
     _check_names(record, _FROM_ELSEWHERE)
     for name in ("prompt", "response"):
         check_str(name, record.get(name))
     prompt, response = record["prompt"], record["response"]
-    timestamp, scope = _time(record.get("timestamp")), _scope(record.get("scope"))
+    timestamp = None if record.get("timestamp") is None else read_time(record["timestamp"])
+    scope = _scope(record.get("scope"))
+    if allowed is not None:
+        scope = allowed(scope)
     metadata = {} if record.get("metadata") is None else record["metadata"]
     _json("metadata", metadata)
     content = {"response": response, "timestamp": timestamp, "scope": scope.as_dict() if scope else {}}
     turn_id = f"i{content_id(prompt, content, metadata)[1:]}"  # another kind: equal lines are one turn
     turn = new_turn(prompt, response, scope=scope, timestamp=timestamp, metadata=metadata, turn_id=turn_id)
     return Line(turn, is_named=True)
-
-
-def _time(value: Any) -> float | None:
-    """Read a time: seconds since the epoch, or a date as text, which is UTC where it names no zone."""
-    if isinstance(value, str):
-        try:
-            said = datetime.fromisoformat(value)
-        except ValueError as error:
-            raise InvalidArgumentError(f"timestamp can't be read: {error}.") from error
-        value = (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()
-    try:
-        return None if value is None else float(check_timestamp("timestamp", value))
-    except OverflowError as error:
-        raise InvalidArgumentError(f"timestamp can't be read: {error}.") from error
 
 
 def _scope(value: Any) -> MemoryScope | None:

@@ -8,10 +8,12 @@ from collections.abc import Collection as Ids
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from ffai.core.arguments import check_ids, check_timeout
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import forgetting, reembedding, verifying
+from ffai.core.memory.chat_logs import LogFormat, LogOwner, check_format
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.exporting import check_target, checked_path, export_turns, select
 from ffai.core.memory.filters import TurnFilter, Where
@@ -21,6 +23,7 @@ from ffai.core.memory.recall import Recall, check_embedder
 from ffai.core.memory.reembedding import Progress
 from ffai.core.memory.status import FlushResult, ForgetResult, MemoryStatus
 from ffai.core.memory.verifying import VerifyReport
+from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import Scope
 from ffai.errors import InvalidArgumentError
 
@@ -84,30 +87,62 @@ class Upkeep(Recall):
         """Await :meth:`export_jsonl`."""
         return await asyncio.to_thread(self.export_jsonl, path, where=where, scope=scope, vectors=vectors)
 
-    def import_jsonl(self, path: str | os.PathLike[str]) -> ImportResult:
+    def import_jsonl(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: LogFormat | None = None,  # noqa: A002 - the word for it
+        scope: Scope | None = None,
+    ) -> ImportResult:
         """Take in the turns of a file, each once; they are durable when this returns.
 
-        Each line is a turn as :meth:`export_jsonl` writes it, or an object with ``prompt`` and ``response`` and, where
-        wanted, ``timestamp``, ``metadata`` and ``scope``. Turns that have vectors of this memory's model are found at
-        once; the others are embedded in the background.
+        Turns that have vectors of this memory's model are found at once; the others are embedded in the background.
+        A chat log is cut into exchanges, which have the same ids every time: one that has grown adds what is new.
 
         Args:
             path: the file, in UTF-8.
+            format: ``"ffai"``, a turn a line as :meth:`export_jsonl` writes it, or an object with ``prompt`` and
+                ``response`` and, where wanted, ``timestamp``, ``metadata`` and ``scope``; ``"openai"``, conversations
+                as ``{"messages": [...]}``; ``"chatgpt"``, the ``conversations.json`` that ChatGPT exports. ``None``
+                looks which.
+            scope: whose chat log it is, with ``actor_id`` and ``actor_type``; each turn gets its conversation besides.
+                A scoped memory's own scope lies under it, and under that of each ``prompt`` and ``response``. Without either the turns belong to nobody, and name their
+                conversation in their metadata alone.
 
         Returns:
             How many turns were added, were known, or had expired.
 
         Raises:
-            InvalidArgumentError: a line can't be used; names it and what is wrong. Nothing is taken in.
+            InvalidArgumentError: a line or a conversation can't be used; names it and what is wrong. Nothing is taken
+                in.
+            ScopeValidationError, ArgumentTypeError: the scope can't be used.
             ClosedError: the memory was closed.
             StoreError: the files can't be written just now.
             OSError: the file can't be read.
         """
-        return import_turns(checked_path(path), self._receiving, self.redact)
+        check_format(format)
+        return import_turns(checked_path(path), self._receiving, self.redact, format=format, whose=self._log(scope))
 
-    async def aimport_jsonl(self, path: str | os.PathLike[str]) -> ImportResult:
+    def _log(self, scope: Scope | None) -> LogOwner:
+        """Say whose a chat log is, as far as this memory lets it be."""
+        given = MemoryScope.of(scope)
+        allowed = partial(self._policy.adding, given)
+        if scope is not None:
+            allowed()  # a wrong one is refused before the file is opened
+        is_given = scope is not None and not given.is_all
+        source = self._policy.default.merged(given).source_type
+        of_line = None if self._policy.is_open else self._policy.adding
+        return LogOwner(allowed, is_given=is_given, source=source, of_line=of_line)
+
+    async def aimport_jsonl(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: LogFormat | None = None,  # noqa: A002
+        scope: Scope | None = None,
+    ) -> ImportResult:
         """Await :meth:`import_jsonl`."""
-        return await asyncio.to_thread(self.import_jsonl, path)
+        return await asyncio.to_thread(self.import_jsonl, path, format=format, scope=scope)
 
     @contextmanager
     def _receiving(self) -> Iterator[Collection]:
