@@ -106,8 +106,8 @@ class Upkeep(Recall):
                 as ``{"messages": [...]}``; ``"chatgpt"``, the ``conversations.json`` that ChatGPT exports. ``None``
                 looks which.
             scope: whose chat log it is, with ``actor_id`` and ``actor_type``; each turn gets its conversation besides.
-                A scoped memory's own scope lies under it, and under that of each ``prompt`` and ``response``. Without either the turns belong to nobody, and name their
-                conversation in their metadata alone.
+                A scoped memory's own scope lies under it, and under that of each ``prompt`` and ``response``. Without
+                either the turns belong to nobody, and name their conversation in their metadata alone.
 
         Returns:
             How many turns were added, were known, or had expired.
