@@ -6,7 +6,6 @@ not said has no words, and is never found.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -67,10 +66,10 @@ class KeywordIndex:
         if not turns:
             return
         messages = [words for turn in turns for words in turn]
-        counted = [Counter(words.kept) for words in messages]
-        numbers = [[self._numbers.setdefault(word, len(self._numbers)) for word in some] for some in counted]
-        self._add(Postings.of(numbers, (some.values() for some in counted), first=2 * self.count))
-        self._kept.extend([len(words.kept) for words in messages])
+        sizes, numbers = [len(words.kept) for words in messages], self._numbers
+        flat = [numbers.setdefault(word, len(numbers)) for words in messages for word in words.kept]
+        self._add(Postings.of(flat, sizes, first=2 * self.count))
+        self._kept.extend(sizes)
         self._said.extend([words.said for words in messages])
         known = self._conversation_numbers
         self._join([known.setdefault(conversation, len(known)) for conversation in conversations])

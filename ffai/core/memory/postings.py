@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ class Postings:
     """The postings of some messages, by word: ascending, and of one word by message.
 
     Examples:
-        >>> some = Postings.of([[7, 9], [9]], [[1, 2], [1]])
+        >>> some = Postings.of([9, 7, 9, 9], [3, 1])
         >>> [array.tolist() for array in some.find(9)]
         [[0, 1], [2, 1]]
         >>> [array.tolist() for array in some.find(8)]
@@ -38,20 +38,19 @@ class Postings:
         return len(self.messages)
 
     @classmethod
-    def of(cls, words: Sequence[Sequence[int]], counts: Iterable[Iterable[int]], first: int = 0) -> Postings:
+    def of(cls, words: Sequence[int], sizes: Sequence[int], first: int = 0) -> Postings:
         """Sort messages by word.
 
         Args:
-            words: for each message the numbers of its words, each once.
-            counts: how often it has each of them.
+            words: the numbers of the words of all messages, one message after the other.
+            sizes: how many of them each message has.
             first: the number of the first message.
         """
-        sizes = [len(some) for some in words]
-        flat = np.fromiter((word for some in words for word in some), dtype=np.int32, count=sum(sizes))
-        often = np.fromiter((min(count, _MOST) for some in counts for count in some), np.uint8, count=sum(sizes))
-        messages = np.repeat(np.arange(first, first + len(sizes), dtype=np.int32), sizes)
-        order = np.argsort(flat, kind="stable")
-        return cls._sorted(flat[order], messages[order], often[order])
+        places = np.repeat(np.arange(len(sizes)), sizes)
+        pairs, counts = np.unique(np.array(words, dtype=np.int64) * len(sizes) + places, return_counts=True)
+        flat, messages = np.divmod(pairs, max(1, len(sizes)))
+        often = np.minimum(counts, _MOST).astype(np.uint8)
+        return cls._sorted(flat.astype(np.int32), (messages + first).astype(np.int32), often)
 
     @classmethod
     def _sorted(cls, flat: Numbers, messages: Numbers, counts: Counts) -> Postings:
