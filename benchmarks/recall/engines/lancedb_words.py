@@ -14,6 +14,7 @@ from typing import Any
 import lancedb
 import numpy as np
 import pyarrow as pa
+from lancedb.index import FTS
 
 
 def filled(folder: Path, texts: list[str]) -> Any:
@@ -21,7 +22,7 @@ def filled(folder: Path, texts: list[str]) -> Any:
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
     columns = {"id": range(len(texts)), "text": texts, "vector": vectors}
     table = lancedb.connect(folder / "lancedb").create_table("turns", pa.table(columns), mode="overwrite")
-    table.create_fts_index("text")
+    table.create_index("text", config=FTS())
     return table
 
 
