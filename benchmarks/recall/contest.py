@@ -12,7 +12,7 @@ from benchmarks.recall.metrics import measure
 from benchmarks.recall.stage import Stage
 from benchmarks.rivals.environment import NotInstalledError
 from benchmarks.rivals.process import EndedError, OverTimeError
-from ffai import Embeddings
+from ffai.core.embeddings import Embedder
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,7 @@ class Outcome:
         return fmean(values) if values else None
 
 
-def contest(
-    conversations: Sequence[Conversation], contestants: Sequence[Contestant], embedder: Embeddings
-) -> Outcome:
+def contest(conversations: Sequence[Conversation], contestants: Sequence[Contestant], embedder: Embedder) -> Outcome:
     """Let contestants answer all questions. One that can't is left out of all conversations."""
     asked: list[Asked] = []
     left_out: dict[str, str] = {}

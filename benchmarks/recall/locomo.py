@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +77,9 @@ def find(place: Path) -> Path:
         if file.is_file():
             return file
     looked = " and ".join(repr(str(file)) for file in places)
-    raise FileNotFoundError(f"There is no {looked}. LoCoMo is at https://github.com/snap-research/locomo (CC BY-NC 4.0).")
+    raise FileNotFoundError(
+        f"There is no {looked}. LoCoMo is at https://github.com/snap-research/locomo (CC BY-NC 4.0)."
+    )
 
 
 def read(file: Path) -> list[Conversation]:
@@ -162,7 +163,7 @@ def _time(sample: _Sample, session: int) -> float:
 
 
 def _questions(sample: _Sample, known: set[str]) -> Iterator[Question]:
-    for number, asked in zip(count(), sample.qa, strict=False):
+    for number, asked in enumerate(sample.qa):
         if asked.category not in _KINDS:
             raise _OtherFormError(f"{sample.sample_id} qa.{number}.category is {asked.category}, not 1 to 5")
         if expected := known.intersection(cited(asked.evidence)):

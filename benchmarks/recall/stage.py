@@ -13,7 +13,8 @@ import numpy as np
 from benchmarks.recall.exchanges import exchanges
 from benchmarks.recall.locomo import Conversation
 from benchmarks.vectors import VectorFiles
-from ffai import FFAI, Embeddings, Memory, MemoryScope
+from ffai import FFAI, Memory, MemoryScope
+from ffai.core.embeddings import Embedder
 from ffai.testing import FakeClient
 
 
@@ -25,7 +26,7 @@ class Stage:
         embedder: makes the vectors of all; it keeps those of texts that it has seen.
     """
 
-    def __init__(self, conversation: Conversation, embedder: Embeddings) -> None:
+    def __init__(self, conversation: Conversation, embedder: Embedder) -> None:
         self.conversation, self.embedder = conversation, embedder
         self.exchanges = exchanges(conversation)
         self.questions = [question.text for question in conversation.questions]
