@@ -24,7 +24,13 @@ MOST_STEPS = 8
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """What is known of each message of an index besides its words."""
+    """What is known of each message of an index besides its words.
+
+    Examples:
+        >>> one_turn = Spoken(*(np.array(numbers, dtype=np.int32) for numbers in ([2, 1], [3, 4], [-1, 1, 0, -1])))
+        >>> one_turn.said.tolist()
+        [3, 4]
+    """
 
     kept: Numbers
     """How many of its words are kept."""
@@ -46,6 +52,13 @@ class KeywordScores:
         spoken: all messages.
         may: whether each turn is looked at.
         among: their numbers, ascending; ``None`` where all are.
+
+    Examples:
+        >>> both = Spoken(*(np.array(numbers, dtype=np.int32) for numbers in ([2, 1], [3, 4], [-1, 1, 0, -1])))
+        >>> red = np.array([1], dtype=np.int32), np.array([1], dtype=np.uint8)
+        >>> scores = KeywordScores([red], both, np.array([True]), None)
+        >>> (scores.alone > 0).tolist(), (scores.around(np.array([0, 1])) > 0).tolist()
+        ([False, True], [True, True])
     """
 
     def __init__(
