@@ -9,7 +9,7 @@ from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.found import Ranker, found_turns
 from ffai.core.memory.hit import TurnHit
-from ffai.core.memory.hybrid import ByAll, ByWords, Closest
+from ffai.core.memory.hybrid import Closest, Fused
 from ffai.core.memory.message_keeper import FEW
 from ffai.core.memory.question import Question
 from ffai.core.memory.selection import Selection
@@ -81,6 +81,5 @@ def _ranker(selection: Selection, vectors: Sequence[Vector], question: Question)
     if selection.table.messages.with_words < selection.count:
         logger.info("The words of the turns are not all known yet: this search is by meaning alone.")
         return Closest(selection, vectors[0], question.threshold)
-    if question.mode == "keyword" or not vectors:
-        return ByWords(selection, question, vectors[0] if vectors else None)
-    return ByAll(selection, question, vectors[0], vectors[-1])
+    by_meaning = question.mode == "hybrid" and len(vectors) > 0
+    return Fused(selection, question, vectors[0] if vectors else None, vectors[-1] if by_meaning else None)

@@ -125,11 +125,11 @@ class Collection(Ledger):
         deadline = None if timeout is None else time.monotonic() + timeout
         self.wait_for_accepted(timeout)
         self.catch_up()
-        if question.mode == "vector" or self.closed:
+        if question.mode == "vector":
             return
         self.messages.want()
-        self.messages.make_words(every=question.mode == "keyword" or not self.embeds)
-        if question.mode == "hybrid" and self.embeds and not self.messages.is_done:
+        self.messages.make_words(every=question.mode == "keyword" or self.closed or not self.embeds)
+        if question.mode == "hybrid" and not self.closed and self.embeds and not self.messages.is_done:
             self.wake()
             self._wait_until(lambda: self.messages.is_done, _left(deadline))
 
@@ -218,6 +218,7 @@ class Collection(Ledger):
             pending=counts.pending,
             oldest_pending=None if since is None else max(0.0, time.time() - since),
             failed=failed,
+            unprepared=self.messages.unprepared,
             not_durable=self.journal.not_durable,
             problem=self._problem(),
             files=self.place.files() if self.place else {},

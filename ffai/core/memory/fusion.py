@@ -98,8 +98,8 @@ class Fusion:
         named: whether the question names who said a message: shape ``(turns, 2)``; ``None`` where it names nobody.
         closeness: of each turn to the time that the question names, from 0 to 1: shape ``(turns,)``; ``None`` where it
             names none.
-        recency: how new each turn is, from 0 to 1, as :func:`recency` tells: shape ``(turns,)``; ``None`` where that
-            is not to count.
+        recency: how new each turn is, from 0 to 1, as :func:`ffai.core.when.recency` tells: shape ``(turns,)``;
+            ``None`` where that is not to count.
         weights: what each signal counts.
 
     Examples:
@@ -193,22 +193,6 @@ class Fusion:
             field.name: getattr(self._weights, field.name) * signals.get(field.name, 0.0) for field in fields(Weights)
         }
         return Parts(**added, message=message, coverage=coverage)
-
-
-def recency(timestamps: Vector, now: float, half_life: float) -> Vector:
-    """Tell how new turns are: 1 for now and later, half of it for each half-life that has passed.
-
-    Args:
-        timestamps: when they were said, in seconds since the epoch; minus infinity where that is not known.
-        now: the time from which is counted.
-        half_life: seconds, more than 0.
-
-    Examples:
-        >>> recency(np.array([100.0, 90.0, 80.0, -np.inf]), now=100.0, half_life=10.0).tolist()
-        [1.0, 0.5, 0.25, 0.0]
-    """
-    newness: Vector = np.exp2(-np.maximum(now - timestamps, 0.0) / half_life)
-    return newness
 
 
 def _full(scores: Singles, ideal: float) -> float:

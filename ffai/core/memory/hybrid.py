@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffai.core.memory.fusion import Fusion
-from ffai.core.memory.keyword_scores import KeywordScores, highest
 from ffai.core.memory.question import Question
 from ffai.core.memory.ranking import exact_scores, rough_scores
 from ffai.core.memory.selection import Selection
@@ -34,46 +33,38 @@ class Closest:
 
     def explain(self, _: int) -> Mapping[str, object]:
         """Tell what the place of a turn is made of: of nothing but its cosine."""
-        return {"mode": "vector"}
+        return {}
 
 
-class ByWords:
-    """Turns that have words of the question, by BM25; those that a threshold on the cosine leaves."""
+class Fused:
+    """Turns by meaning, words, speakers and times together; see :class:`~ffai.core.memory.fusion.Fusion`.
 
-    def __init__(self, selection: Selection, question: Question, vector: Vector | None) -> None:
-        self._selection, self._vector = selection, vector
-        found = _keyword(selection, question)
-        self._scores = found.alone.reshape(-1, 2).max(axis=1)
-        self._allowed = _allowed(selection, vector, question.threshold) & (self._scores > 0.0)
+    Args:
+        selection: the turns, at least one.
+        question: what is asked.
+        vector: that of the question, for the cosine of the hits; ``None`` where there is no model.
+        bare: that of the question without the names of speakers; ``None`` lets meaning not count: only turns that have
+            words of the question are found then.
+    """
 
-    def best(self, most: int) -> Ranked:
-        """Return the best turns."""
-        places = np.flatnonzero(self._allowed)
-        if not places.size:
-            return []
-        places = places[highest(self._scores[places], most)]
-        return _scored(self._selection, places[np.lexsort((places, -self._scores[places]))], self._vector)
-
-    def explain(self, entry: int) -> Mapping[str, object]:
-        """Tell what the place of a turn is made of."""
-        return {"mode": "keyword", "words": float(self._scores[_place(self._selection, entry)])}
-
-
-class ByAll:
-    """Turns by meaning, words, speakers and times together; see :class:`~ffai.core.memory.fusion.Fusion`."""
-
-    def __init__(self, selection: Selection, question: Question, vector: Vector, bare: Vector) -> None:
+    def __init__(self, selection: Selection, question: Question, vector: Vector | None, bare: Vector | None) -> None:
         self._selection, self._vector = selection, vector
         messages, count, among = selection.table.messages, selection.count, selection.among
         named = messages.speakers.named_in(question.text)
+        words = words_of(messages.speakers.without_names(question.text, named))
+        found = messages.keyword.look_for(words.kept, count, among)
+        said = messages.keyword.said(count, among)
         self._fusion = Fusion(
-            _cosines(selection, bare),
-            messages.keyword.said(count, among),
-            _keyword(selection, question),
+            np.zeros(said.shape, dtype=np.float32) if bare is None else _cosines(selection, bare),
+            said,
+            found,
             named=messages.said_by(sorted(named), count, among) if named else None,
             closeness=_closeness(selection, question),
+            recency=_recency(selection, question),
         )
         self._allowed = _allowed(selection, vector, question.threshold)
+        if bare is None:
+            self._allowed &= found.alone.reshape(-1, 2).max(axis=1) > 0.0
 
     def best(self, most: int) -> Ranked:
         """Return the best turns."""
@@ -81,13 +72,9 @@ class ByAll:
 
     def explain(self, entry: int) -> Mapping[str, object]:
         """Tell what the place of a turn is made of."""
-        parts = self._fusion.parts(_place(self._selection, entry))
-        return {"mode": "hybrid", "score": parts.score, **asdict(parts)}
-
-
-def _keyword(selection: Selection, question: Question) -> KeywordScores:
-    keyword = selection.table.messages.keyword
-    return keyword.look_for(words_of(question.text).kept, selection.count, selection.among)
+        among = self._selection.among
+        parts = self._fusion.parts(entry if among is None else int(np.searchsorted(among, entry)))
+        return {"score": parts.score, **asdict(parts)}
 
 
 def _cosines(selection: Selection, vector: Vector) -> NDArray[np.float32]:
@@ -106,13 +93,13 @@ def _cosines(selection: Selection, vector: Vector) -> NDArray[np.float32]:
 
 def _closeness(selection: Selection, question: Question) -> NDArray[np.float64] | None:
     times = named_times(question.text, question.as_of)
-    if not times and question.half_life is None:
+    return times.closeness(selection.table.noted.timestamps(selection.entries())) if times else None
+
+
+def _recency(selection: Selection, question: Question) -> NDArray[np.float64] | None:
+    if question.half_life is None:
         return None
-    said = selection.table.noted.timestamps(selection.entries())
-    close = times.closeness(said) if times else np.zeros(len(said))
-    if question.half_life is not None:
-        close = np.maximum(close, recency(said, question.as_of, question.half_life))
-    return close
+    return recency(selection.table.noted.timestamps(selection.entries()), question.as_of, question.half_life)
 
 
 def _allowed(selection: Selection, vector: Vector | None, threshold: float | None) -> NDArray[np.bool_]:
@@ -130,7 +117,3 @@ def _scored(selection: Selection, places: Entries, vector: Vector | None) -> Ran
     entries = places if selection.among is None else selection.among[places]
     scores = np.zeros(len(entries)) if vector is None else exact_scores(vector, selection.table, entries)
     return list(zip(entries.tolist(), scores.tolist(), strict=True))
-
-
-def _place(selection: Selection, entry: int) -> int:
-    return entry if selection.among is None else int(np.searchsorted(selection.among, entry))

@@ -82,6 +82,12 @@ class MessageKeeper:
         table, count = self._collection.store._snapshot()
         return table.messages.with_vectors >= count or time.monotonic() < self._not_before
 
+    @property
+    def unprepared(self) -> int:
+        """How many turns lack words or vectors; 0 where nobody has asked for them."""
+        table, count = self._collection.store._snapshot()
+        return count - min(count, table.messages.with_vectors) if self._wanted else 0
+
     def __call__(self) -> float | None:
         """Derive the messages of some turns; tell when to come again."""
         if self._collection.closed or not self._is_wanted():
@@ -99,7 +105,7 @@ class MessageKeeper:
 
     @property
     def _is_kept(self) -> bool:
-        return self._collection.place is not None
+        return self._collection.place is not None and not self._collection.closed
 
     # Words
 
