@@ -79,13 +79,14 @@ def test_a_stream_checks_its_prompt_at_once_and_takes_a_reply_late() -> None:
 
 
 def test_the_conversation_can_be_read_set_cleared_and_cloned() -> None:
-    client = FakeClient(["one", "two"], model="m", usage=TokenUsage(1, 2, 3))
+    client = FakeClient(["one", "two", "three"], model="m", usage=TokenUsage(1, 2, 3))
     client.generate_response("1?")
     client.add_tool_result("call_1", "3")
     clone = client.clone()
     assert [message["role"] for message in client.get_conversation_history()] == ["user", "assistant", "tool"]
     assert (clone.get_conversation_history(), clone.model, clone.last_usage) == ([], "m", TokenUsage(1, 2, 3))
-    assert clone.generate_response("2?") == client.generate_response("2?") == "two"
+    assert (clone.generate_response("2?"), client.generate_response("3?")) == ("two", "three")
+    assert [call.prompt for call in clone.calls] == [call.prompt for call in client.calls] == ["1?", "2?", "3?"]
     client.set_conversation_history([{"role": "user", "content": "Hi"}])
     assert len(client.get_conversation_history()) == 1
     client.clear_conversation()

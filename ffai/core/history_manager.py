@@ -13,6 +13,7 @@ from ffai.core.history.export import HistoryExporter
 from ffai.core.history.queries import HistoryQueries, make_frame
 from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.memory.filters import TurnFilter, Where
+from ffai.core.memory.question import Mode, Question
 from ffai.core.redact import Redactor
 from ffai.core.scope import check_actor_id
 from ffai.core.scope_policy import Scope, ScopePolicy
@@ -107,9 +108,13 @@ class HistoryManager(HistoryQueries):
         scope: Scope | None = None,
         speaker_actor_id: str | None = None,
         speaker_rewrite: bool = False,
+        mode: Mode = "vector",
+        as_of: float | None = None,
+        half_life: float | None = None,
+        explain: bool = False,
         wait: float | None = 2.0,
     ) -> list[TurnHit]:
-        """Find past turns by meaning.
+        """Find past turns, by meaning unless told otherwise.
 
         Args:
             query: what to look for.
@@ -122,6 +127,11 @@ class HistoryManager(HistoryQueries):
             speaker_actor_id: who asks, up to 64 characters. It never changes which turns may be found.
             speaker_rewrite: whether English words of the first person stand for who asks, by the name that the last
                 turn with one gives, else by the id: other turns may then come first.
+            mode: ``"vector"``, by meaning; ``"keyword"``, by words, where some are the same; ``"hybrid"``, by both,
+                and by speakers and times that the question names. ``hit.score`` is the cosine in each.
+            as_of: when it is asked, for words such as "yesterday": seconds since the epoch; now if left out.
+            half_life: for ``"hybrid"``: seconds after which being recent counts half; ``None`` lets it not count.
+            explain: whether ``hit.explained`` tells what its place is made of.
             wait: seconds to wait, at most, for turns that were accepted and are not indexed yet; ``None`` waits as long
                 as it takes.
 
@@ -137,7 +147,8 @@ class HistoryManager(HistoryQueries):
         check_search(query, top_k, threshold, wait)
         check_actor_id("speaker_actor_id", speaker_actor_id)
         if self.memory is None:
-            TurnFilter.of(where, self._policy.searching(scope))
+            wanted = TurnFilter.of(where, self._policy.searching(scope))
+            Question.of(query, wanted=wanted, mode=mode, as_of=as_of, half_life=half_life)
             return []
         return self.memory.search(
             query,
@@ -147,6 +158,10 @@ class HistoryManager(HistoryQueries):
             scope=scope,
             speaker_actor_id=speaker_actor_id,
             speaker_rewrite=speaker_rewrite,
+            mode=mode,
+            as_of=as_of,
+            half_life=half_life,
+            explain=explain,
             wait=wait,
             distinct=True,
         )
@@ -161,13 +176,18 @@ class HistoryManager(HistoryQueries):
         scope: Scope | None = None,
         speaker_actor_id: str | None = None,
         speaker_rewrite: bool = False,
+        mode: Mode = "vector",
+        as_of: float | None = None,
+        half_life: float | None = None,
+        explain: bool = False,
         wait: float | None = 2.0,
     ) -> list[TurnHit]:
         """Find past turns by meaning, awaited; see ``search``."""
         check_search(query, top_k, threshold, wait)
         check_actor_id("speaker_actor_id", speaker_actor_id)
         if self.memory is None:
-            TurnFilter.of(where, self._policy.searching(scope))
+            wanted = TurnFilter.of(where, self._policy.searching(scope))
+            Question.of(query, wanted=wanted, mode=mode, as_of=as_of, half_life=half_life)
             return []
         return await self.memory.asearch(
             query,
@@ -177,6 +197,10 @@ class HistoryManager(HistoryQueries):
             scope=scope,
             speaker_actor_id=speaker_actor_id,
             speaker_rewrite=speaker_rewrite,
+            mode=mode,
+            as_of=as_of,
+            half_life=half_life,
+            explain=explain,
             wait=wait,
             distinct=True,
         )

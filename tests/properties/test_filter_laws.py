@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffai.core.memory import TurnHit, TurnVectorStore
-from ffai.core.memory.distinct import search_turns
 from ffai.core.memory.filters import TurnFilter
 from ffai.core.memory.recent_rows import GatheredRows, RecentRows
 from ffai.core.memory.vectors import VectorBlocks
 from ffai.core.scope import MemoryScope
 from ffai.core.similarity import unit
+from tests.doubles.searching import distinct_hits
 
 EVERYTHING = 10_000
 
@@ -126,7 +126,7 @@ def test_repeats_are_counted_exactly(
         (group[0].turn_index, group[0].score, len(group), latest([hit.turn.get("timestamp") for hit in group]))
         for group in groups.values()
     ]
-    hits = search_turns(store, query, wanted=TurnFilter.of(where, scope), top_k=top_k, distinct=True)
+    hits = distinct_hits(store, query, top_k, TurnFilter.of(where, scope))
     assert [(hit.turn_index, hit.score, hit.repeats, hit.last_timestamp) for hit in hits] == right[:top_k]
 
 

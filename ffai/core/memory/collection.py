@@ -15,7 +15,9 @@ from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.indexing import Indexer
 from ffai.core.memory.journal_file import Arrival, Durability, FailedTurn
 from ffai.core.memory.ledger import Ledger
+from ffai.core.memory.message_keeper import MessageKeeper
 from ffai.core.memory.place import Place
+from ffai.core.memory.question import Question
 from ffai.core.memory.status import FlushResult, MemoryStatus
 from ffai.core.memory.steady_journal import HEAL_EVERY
 from ffai.core.memory.turn_store import TurnVectorStore
@@ -61,6 +63,8 @@ class Collection(Ledger):
         super().__init__(embedder, store, place, durability)
         self.chores: list[Callable[[], float | None]] = []
         """What the worker looks after besides, each time it works; each tells in how many seconds to come again."""
+        self.messages = MessageKeeper(self)
+        self.chores.append(self.messages)
         self.queries = Turnstile()
         self.epoch = 0
         """Is another number when turns that are being embedded are not wanted any more."""
@@ -98,13 +102,13 @@ class Collection(Ledger):
         Args:
             up_to: number of the change up to which turns count.
         """
-        if self.closed or not self._embeds or self._indexer.paused:
+        if self.closed or not self.embeds or self._indexer.paused:
             return False
         with self.changing:  # a turn leaves the waiting ones a moment before it is in the store
             return self.journal.read(lambda journal: journal.count_due(up_to)) > 0
 
     @property
-    def _embeds(self) -> bool:
+    def embeds(self) -> bool:
         """Whether this process can embed turns: it has a model, and no other process has chosen another one."""
         chosen_elsewhere = self.follower is not None and self.follower.model is not None
         return not chosen_elsewhere and not isinstance(self.embedder, AbsentEmbedder)
@@ -115,6 +119,19 @@ class Collection(Ledger):
             return
         last = self.journal.read(lambda journal: journal.last_change()) if self.journal.healthy else sys.maxsize
         self._wait_until(lambda: not self.is_waiting(last), timeout)
+
+    def wait_for_question(self, question: Question, timeout: float | None) -> None:
+        """Wait until the turns accepted so far can be found by a question, or the time is over."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        self.wait_for_accepted(timeout)
+        self.catch_up()
+        if question.mode == "vector":
+            return
+        self.messages.want()
+        self.messages.make_words(every=question.mode == "keyword" or self.closed or not self.embeds)
+        if question.mode == "hybrid" and not self.closed and self.embeds and not self.messages.is_done:
+            self.wake()
+            self._wait_until(lambda: self.messages.is_done, _left(deadline))
 
     def _wait_until(self, done: Callable[[], bool], timeout: float | None) -> None:
         """Wait until something is done, the worker is not there to do it, or the time is over."""
@@ -201,6 +218,7 @@ class Collection(Ledger):
             pending=counts.pending,
             oldest_pending=None if since is None else max(0.0, time.time() - since),
             failed=failed,
+            unprepared=self.messages.unprepared,
             not_durable=self.journal.not_durable,
             problem=self._problem(),
             files=self.place.files() if self.place else {},
@@ -231,7 +249,7 @@ class Collection(Ledger):
             self.heal(now=False)
             self._follow()
             self._look_after_others()
-            if self._embeds:
+            if self.embeds:
                 embedder = self.embedder
                 more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self.epoch))
             self._chores_look = min([look for chore in self.chores if (look := chore()) is not None], default=None)
@@ -252,7 +270,7 @@ class Collection(Ledger):
         """Embed what waits for processes that ended, and leave to others what this one can't embed."""
         if self.place is None or not self.journal.healthy:
             return
-        if not self._embeds:
+        if not self.embeds:
             self.journal.write(lambda journal: journal.release())
             return
         if time.monotonic() < self._look_at:

@@ -27,13 +27,20 @@ EXACT = 1024
 """Messages up to which all are compared with what was said around them; of more, the best by the other signals."""
 CANDIDATES = 256
 """How many those are, and how many of the best by words alone, with all that have them near."""
+COVERED = 0.5
+"""Share of a question's words from which on a turn has to do with it, as far as words tell."""
 
 _LENGTHS = (np.log1p(np.arange(LONG + 1)) / math.log1p(LONG)).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What each signal counts when it is at its highest, 1."""
+    """What each signal counts when it is at its highest, 1. That of recency alone was not measured.
+
+    Examples:
+        >>> Weights(vector=0.0).vector  # by words, speaker, length and time alone
+        0.0
+    """
 
     vector: float = 13.0
     """The cosine of the question and the message."""
@@ -47,11 +54,19 @@ class Weights:
     """Whether the question names who said it, and not everybody."""
     time: float = 3.6
     """How close it is to the time that the question names."""
+    recency: float = 3.6
+    """How new it is, where that is asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What each signal adds to the score of a turn."""
+    """What each signal adds to the score of a turn.
+
+    Examples:
+        >>> added = {"vector": 6.5, "words": 1.0, "context": 2.0, "length": 4.5, "speaker": 0.0}
+        >>> Parts(**added, time=0.0, recency=0.0, message=1, coverage=0.6).score
+        14.0
+    """
 
     vector: float
     words: float
@@ -59,6 +74,7 @@ class Parts:
     length: float
     speaker: float
     time: float
+    recency: float
     message: int
     """Which message of the turn is its best: 0 for what was asked, 1 for what was answered."""
     coverage: float
@@ -67,7 +83,8 @@ class Parts:
     @property
     def score(self) -> float:
         """The sum."""
-        return self.vector + self.words + self.context + self.length + self.speaker + self.time
+        total: float = sum(getattr(self, field.name) for field in fields(Weights))
+        return total
 
 
 class Fusion:
@@ -81,6 +98,8 @@ class Fusion:
         named: whether the question names who said a message: shape ``(turns, 2)``; ``None`` where it names nobody.
         closeness: of each turn to the time that the question names, from 0 to 1: shape ``(turns,)``; ``None`` where it
             names none.
+        recency: how new each turn is, from 0 to 1, as :func:`ffai.core.when.recency` tells: shape ``(turns,)``;
+            ``None`` where that is not to count.
         weights: what each signal counts.
 
     Examples:
@@ -98,6 +117,7 @@ class Fusion:
         *,
         named: Flags | None = None,
         closeness: Vector | Singles | None = None,
+        recency: Vector | Singles | None = None,
         weights: Weights | None = None,
     ) -> None:
         self._weights = weights or Weights()
@@ -108,8 +128,9 @@ class Fusion:
             self._signals["words"] = (keyword.alone / np.float32(_full(keyword.alone, keyword.ideal))).reshape(-1, 2)
         if named is not None and not (named | (said == 0)).all():
             self._signals["speaker"] = named.astype(np.float32)
-        if closeness is not None:
-            self._signals["time"] = np.repeat(closeness.astype(np.float32), 2).reshape(-1, 2)
+        for name, of_turns in (("time", closeness), ("recency", recency)):
+            if of_turns is not None:
+                self._signals[name] = np.repeat(of_turns.astype(np.float32), 2).reshape(-1, 2)
         scores, added = np.zeros(said.shape, dtype=np.float32), np.empty(said.shape, dtype=np.float32)
         for name, values in self._signals.items():
             scores += np.multiply(values, np.float32(getattr(self._weights, name)), out=added, dtype=np.float32)

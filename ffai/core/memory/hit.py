@@ -84,6 +84,12 @@ class TurnHit:
         return seconds(self._collapsed["last"] if "last" in self._collapsed else self.turn.get("timestamp"))
 
     @property
+    def explained(self) -> Mapping[str, Any]:
+        """What its place is made of, where a search was asked to explain; else empty."""
+        explained = notes_of(self.turn).get("explained")
+        return explained if isinstance(explained, Mapping) else {}
+
+    @property
     def _collapsed(self) -> Mapping[str, Any]:
         repeats = notes_of(self.turn).get("repeats")
         return repeats if isinstance(repeats, Mapping) else {}

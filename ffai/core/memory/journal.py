@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 
 from ffai.core.memory.identity import NewTurn, is_content_id
 from ffai.core.memory.journal_database import LAST_CHANGE
-from ffai.core.memory.journal_file import TURN, WAITING, Arrival, Contents, in_our_words
+from ffai.core.memory.journal_file import TURN, WAITING, Arrival, Contents, MessageRow, in_our_words
 from ffai.core.memory.journal_reader import JournalReader
 from ffai.core.memory.owner import lives
 from ffai.core.similarity import Vector
@@ -184,6 +184,21 @@ class Journal(JournalReader):
             _note(db, "embedding_again", "1")
             _note(db, "model", model)
 
+    def keep_messages(self, rows: Sequence[MessageRow]) -> None:
+        """Keep what was made of the messages of turns, but for those that were forgotten meanwhile."""
+        with self._writing() as db:
+            gone = _forgotten(db)
+            kept = [row for row in rows if row.turn_id not in gone]
+            db.executemany("INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)", kept)
+
+    def keep_message_vectors(self, rows: Sequence[MessageRow]) -> None:
+        """Keep the vectors of messages whose words are kept: those of forgotten turns are not."""
+        with self._writing() as db:
+            db.executemany(
+                "UPDATE messages SET model = ?, vectors = ?, scales = ? WHERE turn_id = ? AND text_sum = ?",
+                [(row.model, row.vectors, row.scales, row.turn_id, row.text_sum) for row in rows],
+            )
+
     def settle(self, *, saved_to: int) -> None:
         """Drop what happened up to a change: files hold it. Vectors of parts stay."""
         with self._writing() as db:
@@ -214,7 +229,8 @@ class Journal(JournalReader):
         with self._writing() as db:
             waiting = db.execute(f"DELETE FROM arrivals WHERE {_THESE}", (wanted,)).rowcount
             indexed = db.execute(f"DELETE FROM indexed WHERE {_THESE}", (wanted,)).rowcount
-            db.execute(f"DELETE FROM parts WHERE {_THESE}", (wanted,))
+            for table in ("parts", "messages"):
+                db.execute(f"DELETE FROM {table} WHERE {_THESE}", (wanted,))
             first = int(_fact(db, "last_change") or 0) + 1
             rows = list(enumerate(dict.fromkeys(turn_ids), first))
             db.executemany("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", rows)
@@ -242,7 +258,7 @@ class Journal(JournalReader):
             The number of this change.
         """
         with self._writing() as db:
-            for table in ("arrivals", "indexed", "parts", "forgotten"):
+            for table in ("arrivals", "indexed", "parts", "messages", "forgotten"):
                 db.execute(f"DELETE FROM {table}")
             db.execute("DELETE FROM facts WHERE name = 'embedding_again'")
             for name in ("clearing", "forgetting"):

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ffai.core.memory.identity import NewTurn
 from ffai.core.similarity import Vector
@@ -26,7 +26,7 @@ WAIT_TO_OPEN = 3.0
 
 _APPLICATION_ID = 0x66666169
 """``ffai``, in the place SQLite has for telling files apart."""
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE arrivals (
@@ -51,10 +51,17 @@ CREATE TABLE parts (
 _TOMBSTONES = "CREATE TABLE forgotten (change INTEGER PRIMARY KEY, turn_id TEXT NOT NULL UNIQUE);"
 _COUNTED = "CREATE INDEX indexed_change ON indexed (change);"
 """A row with its vector fills a page: counting rows would read them all, while callers wait."""
+_MESSAGES = """
+CREATE TABLE messages (
+    turn_id TEXT NOT NULL UNIQUE, text_sum INTEGER NOT NULL, words TEXT NOT NULL, model TEXT, vectors BLOB, scales BLOB
+);
+"""
+"""What is derived from the question and the answer of a turn, each as a message of its own."""
 _UPGRADES = {
     1: "ALTER TABLE arrivals ADD COLUMN accepted_at REAL NOT NULL DEFAULT 0;"
-    f"ALTER TABLE arrivals ADD COLUMN owner TEXT;{_TOMBSTONES}{_COUNTED}",
-    2: _COUNTED,
+    f"ALTER TABLE arrivals ADD COLUMN owner TEXT;{_TOMBSTONES}{_COUNTED}{_MESSAGES}",
+    2: _COUNTED + _MESSAGES,
+    3: _MESSAGES,
 }
 """What makes a journal of an earlier version one of this."""
 
@@ -82,6 +89,22 @@ class IndexedTurn:
     new: NewTurn
     vectors: list[Vector]
     """Its own vector, shape ``(dim,)``, and those of its parts."""
+
+
+class MessageRow(NamedTuple):
+    """What is kept of the two messages of a turn, so that it is not made again."""
+
+    turn_id: str
+    text_sum: int
+    """Checksum of the turn's text: another text has other messages."""
+    words: str
+    """As :func:`~ffai.core.memory.words_row.as_row` writes them."""
+    model: str | None = None
+    """What made the vectors; ``None`` while there are none."""
+    vectors: bytes | None = None
+    """Two rows of whole numbers from -127 to 127, a byte each."""
+    scales: bytes | None = None
+    """What each row is multiplied with: two numbers in single precision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +233,7 @@ def _state(connection: sqlite3.Connection) -> Literal["new", "ready"] | int:
 def _make(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {_VERSION}")
-    _run(connection, _SCHEMA + _TOMBSTONES + _COUNTED)
+    _run(connection, _SCHEMA + _TOMBSTONES + _COUNTED + _MESSAGES)
     connection.execute("INSERT INTO facts VALUES ('journal_id', ?)", (uuid.uuid4().hex,))
     connection.execute("INSERT INTO facts VALUES ('last_change', 0)")
 

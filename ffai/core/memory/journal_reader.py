@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from ffai.core.memory.journal_file import (
     Contents,
     FailedTurn,
     IndexedTurn,
+    MessageRow,
 )
 from ffai.core.memory.owner import lives, this_process
 from ffai.core.similarity import Vector
@@ -108,6 +111,12 @@ class JournalReader(JournalDatabase):
     def given_up(self) -> list[NewTurn]:
         """Return those of them that failed, oldest first."""
         return [NewTurn(*row) for row in self._read(f"SELECT {TURN} FROM arrivals WHERE failed = 1 ORDER BY change")]
+
+    def messages(self, turn_ids: Sequence[str]) -> dict[str, MessageRow]:
+        """Return what is kept of the messages of turns, by their ids."""
+        query = "SELECT turn_id, text_sum, words, model, vectors, scales FROM messages"
+        rows = self._read(f"{query} WHERE turn_id IN (SELECT value FROM json_each(?))", json.dumps(list(turn_ids)))
+        return {row[0]: MessageRow(*row) for row in rows}
 
     def unembedded_ids(self, since: int = 0) -> set[str]:
         """Return the ids of the turns without a vector; only of those that came after a change."""

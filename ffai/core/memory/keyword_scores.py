@@ -18,13 +18,19 @@ Singles = NDArray[np.float32]
 
 SPAN = 60
 """Words on each side of a message that it is also found by."""
-MOST_STEPS = 8
+MOST_STEPS = 6
 """Messages on each side in which they are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """What is known of each message of an index besides its words."""
+    """What is known of each message of an index besides its words.
+
+    Examples:
+        >>> one_turn = Spoken(*(np.array(numbers, dtype=np.int32) for numbers in ([2, 1], [3, 4], [-1, 1, 0, -1])))
+        >>> one_turn.said.tolist()
+        [3, 4]
+    """
 
     kept: Numbers
     """How many of its words are kept."""
@@ -46,6 +52,13 @@ class KeywordScores:
         spoken: all messages.
         may: whether each turn is looked at.
         among: their numbers, ascending; ``None`` where all are.
+
+    Examples:
+        >>> both = Spoken(*(np.array(numbers, dtype=np.int32) for numbers in ([2, 1], [3, 4], [-1, 1, 0, -1])))
+        >>> red = np.array([1], dtype=np.int32), np.array([1], dtype=np.uint8)
+        >>> scores = KeywordScores([red], both, np.array([True]), None)
+        >>> (scores.alone > 0).tolist(), (scores.around(np.array([0, 1])) > 0).tolist()
+        ([False, True], [True, True])
     """
 
     def __init__(
@@ -90,8 +103,8 @@ class KeywordScores:
         """
         spoken, these = self._spoken, self._numbers(messages)
         nearby = np.zeros((2 * len(these), self._counts.shape[1]), dtype=np.float32)
-        for near, places, shares in self._near(these):
-            nearby[places] += self._counts[near] * shares[:, None]
+        for near, shares in self._near(these):
+            nearby += self._counts[near] * shares[:, None]
         counts = self._counts[these] + nearby[: len(these)] + nearby[len(these) :]
         lengths = spoken.kept[these].astype(np.float32) + np.float32(self._margins)
         full = fullness(counts, lengths[:, None], self._common + self._margins)
@@ -107,33 +120,32 @@ class KeywordScores:
         these = self._numbers(some[highest(self.alone[some], most)])
         reached = np.zeros(len(self._spoken.said), dtype=np.bool_)
         reached[these] = True
-        for near, _, _ in self._near(these):
-            reached[near] = True
+        for near, shares in self._near(these):
+            reached[near[shares > 0.0]] = True
         near = np.flatnonzero(reached)
         return self._places(near[self._may[near >> 1]])
 
-    def _near(self, these: Messages) -> Iterator[tuple[NDArray[np.integer[Any]], Messages, Singles]]:
+    def _near(self, these: Messages) -> Iterator[tuple[Messages, Singles]]:
         """Go from messages to those before, and to the next ones, all at once, until a span of words lies between.
 
         Yields:
-            The messages that are reached, the places of ``these`` for which they are, those after plus
-            ``len(these)``, and the share of their words that is near.
+            The message that is reached from each of ``these`` backwards, then forwards, and the share of its words that
+            is near, zero where none is reached: each of shape ``(2 * len(these),)``.
         """
         said, number = self._spoken.said, len(self._spoken.said)
-        links = self._spoken.links
-        near: NDArray[np.integer[Any]] = np.concatenate([these, these])
-        places = np.arange(len(near))
+        links = self._spoken.links.view(np.uint32)  # -1 is then beyond all messages
         turning = np.repeat(np.array([0, 1]), len(these))
+        near = np.concatenate([these, these])
         between = np.zeros(len(near), dtype=np.int32)
         for _ in range(MOST_STEPS):
-            near = links[2 * near + turning]
-            going_on = np.flatnonzero((near >= 0) & (near < number) & (between < SPAN))
-            if not going_on.size:
-                return
-            near, places = near[going_on], places[going_on]
-            between, turning = between[going_on], turning[going_on]
+            near = np.minimum(links[2 * near + turning], number).astype(np.intp)
+            np.putmask(between, near == number, SPAN)
+            np.minimum(near, number - 1, out=near)
             lengths = np.maximum(said[near], 1)
-            yield near, places, np.minimum((SPAN - between) / lengths, 1.0, dtype=np.float32)
+            left = np.maximum(SPAN - between, 0)
+            if not left.any():
+                return
+            yield near, np.minimum(left / lengths, 1.0, dtype=np.float32)
             between += lengths
 
     def _places(self, numbers: NDArray[np.integer[Any]]) -> Messages:

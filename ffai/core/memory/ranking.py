@@ -34,7 +34,7 @@ def closest(
     """
     assert table.vectors is not None  # noqa: S101 - there are entries
     vectors, direction = table.vectors, unit(query)
-    rough, error = _scan(direction, table, count, among)
+    rough, error = rough_scores(query, table, count, among)
     rounding = rounding_bound(query.size)
 
     def rows_of(places: Entries) -> tuple[Entries, Entries]:
@@ -49,15 +49,37 @@ def closest(
     floor = np.partition(guess, guess.size - top_k)[guess.size - top_k] if top_k <= guess.size else -2.0
     possible = np.flatnonzero(rough >= np.float32(floor - error - rounding))
     chosen = possible[candidates(score(possible), top_k, rounding)]
-    rows, starts = rows_of(chosen)
-    exact: Vector = np.maximum.reduceat(cosine(query, vectors.exact(rows)), starts)
+    exact = exact_scores(query, table, chosen if among is None else among[chosen])
     best = np.lexsort((chosen, -exact))[:top_k]
     return chosen[best] if among is None else among[chosen[best]], exact[best]
 
 
-def _scan(direction: Vector, table: Table, count: int, among: Entries | None) -> tuple[NDArray[np.float32], float]:
-    """Score entries roughly, each by the best of its rows; tell how far a score is from the exact one at the most."""
+def exact_scores(query: Vector, table: Table, entries: Entries) -> Vector:
+    """Return the cosines of entries, each that of its best row: shape ``(entries,)``.
+
+    Args:
+        query: shape ``(dim,)``.
+        table: the turns.
+        entries: in any order.
+    """
+    if not entries.size or table.vectors is None:
+        return np.zeros(entries.size)
+    rows, starts = table.rows_of(entries)
+    best: Vector = np.maximum.reduceat(cosine(query, table.vectors.exact(rows)), starts)
+    return best
+
+
+def rough_scores(query: Vector, table: Table, count: int, among: Entries | None) -> tuple[NDArray[np.float32], float]:
+    """Score entries roughly, each by the best of its rows; tell how far a score is from the exact one at the most.
+
+    Args:
+        query: shape ``(dim,)``.
+        table: the turns.
+        count: looks among the first ``count`` entries, at least 1.
+        among: looks at these entries only: ascending, at least one; ``None`` looks at all.
+    """
     assert table.vectors is not None  # noqa: S101 - there are entries
+    direction = unit(query)
     if among is None and table.is_dense:
         return table.vectors.scan(direction, count)
     rows, starts = table.rows_of(np.arange(count) if among is None else among)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Self
 
 from ffai._text import clean_text
 from ffai.core.arguments import check_search, check_timeout, check_whole
 from ffai.core.embeddings.protocol import Embedder
-from ffai.core.memory import joining
+from ffai.core.memory import asking, joining
 from ffai.core.memory.collection import Collection
-from ffai.core.memory.distinct import search_turns
 from ffai.core.memory.filters import TurnFilter, Where
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.listing import Unembedded, page_of, place_at
+from ffai.core.memory.question import Mode, Question
 from ffai.core.memory.shared import Shared
 from ffai.core.memory.turn_page import TurnPage
 from ffai.core.memory.turn_store import TurnVectorStore
@@ -27,7 +27,7 @@ from ffai.core.scope import check_actor_id
 from ffai.core.scope_policy import Scope, ScopePolicy
 from ffai.core.similarity import Vector
 from ffai.core.speaker import in_the_third_person
-from ffai.errors import ArgumentTypeError, ClosedError, DimensionError, ScopeValidationError, Violation
+from ffai.errors import ArgumentTypeError, ClosedError, ScopeValidationError, Violation
 
 BARRIER = 2.0
 """Seconds a search waits, at the most, for turns that were accepted before it."""
@@ -116,10 +116,14 @@ class Recall:
         scope: Scope | None = None,
         speaker_actor_id: str | None = None,
         speaker_rewrite: bool = False,
+        mode: Mode = "vector",
+        as_of: float | None = None,
+        half_life: float | None = None,
+        explain: bool = False,
         wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
-        """Find the turns closest in meaning.
+        """Find the turns that fit a question best.
 
         Args:
             query: what to look for, in words.
@@ -132,13 +136,18 @@ class Recall:
             speaker_actor_id: who asks, up to 64 characters. It never changes which turns may be found.
             speaker_rewrite: whether English words of the first person stand for who asks, by the name that the last
                 turn with one gives, else by the id: other turns may then come first.
+            mode: ``"vector"``, by meaning; ``"keyword"``, by words, where some are the same; ``"hybrid"``, by both,
+                and by speakers and times that the question names. ``hit.score`` is the cosine in each.
+            as_of: when it is asked, for words such as "yesterday": seconds since the epoch; now if left out.
+            half_life: for ``"hybrid"``: seconds after which being recent counts half; ``None`` lets it not count.
+            explain: whether ``hit.explained`` tells what its place is made of.
             wait: seconds to wait, at the most, until turns accepted before this call can be found; ``None`` waits as
                 long as it takes.
             distinct: whether turns with the same text in the same scope count once; ``hit.repeats`` and
                 ``hit.last_timestamp`` then tell how many they are, and when the last was said.
 
         Returns:
-            Best first; equal scores in the order they were added.
+            Best first; equal ones in the order they were added.
 
         Raises:
             InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
@@ -147,18 +156,27 @@ class Recall:
         """
         check_search(query, top_k, threshold, wait)
         speaker = check_actor_id("speaker_actor_id", speaker_actor_id)
-        wanted = self._wanted(where, scope)
-        self._collection.wait_for_accepted(check_timeout(wait))
-        self._collection.catch_up()
+        question = Question.of(
+            self._looked_for(query, speaker if speaker_rewrite else None),
+            top_k,
+            threshold,
+            wanted=self._wanted(where, scope),
+            distinct=distinct,
+            mode=mode,
+            as_of=as_of,
+            half_life=half_life,
+            explain=explain,
+        )
+        self._collection.wait_for_question(question, check_timeout(wait))
         if top_k <= 0 or not self._collection.store.count():
             return []
-        find = partial(search_turns, wanted=self.settled(wanted), top_k=top_k, threshold=threshold, distinct=distinct)
-        looked_for = self._looked_for(query, speaker if speaker_rewrite else None)
+        question = replace(question, wanted=self.settled(question.wanted))
         while True:
             embedder = self.embeddings
             with self._collection.queries:
-                vector = embed_texts(embedder, [looked_for])[0]
-            if (hits := self._find(embedder, vector, find)) is not None:
+                texts = asking.embedded_texts(self._collection, question)
+                vectors = embed_texts(embedder, texts) if texts else []
+            if (hits := asking.find(self._collection, embedder, vectors, question)) is not None:
                 return hits
 
     async def asearch(
@@ -171,25 +189,38 @@ class Recall:
         scope: Scope | None = None,
         speaker_actor_id: str | None = None,
         speaker_rewrite: bool = False,
+        mode: Mode = "vector",
+        as_of: float | None = None,
+        half_life: float | None = None,
+        explain: bool = False,
         wait: float | None = BARRIER,
         distinct: bool = False,
     ) -> list[TurnHit]:
         """Await :meth:`search`."""
         check_search(query, top_k, threshold, wait)
         speaker = check_actor_id("speaker_actor_id", speaker_actor_id)
-        wanted = self._wanted(where, scope)
-        await asyncio.to_thread(self._collection.wait_for_accepted, check_timeout(wait))
-        await asyncio.to_thread(self._collection.catch_up)
+        question = Question.of(
+            self._looked_for(query, speaker if speaker_rewrite else None),
+            top_k,
+            threshold,
+            wanted=self._wanted(where, scope),
+            distinct=distinct,
+            mode=mode,
+            as_of=as_of,
+            half_life=half_life,
+            explain=explain,
+        )
+        await asyncio.to_thread(self._collection.wait_for_question, question, check_timeout(wait))
         if top_k <= 0 or not self._collection.store.count():
             return []
-        wanted = await asyncio.to_thread(self.settled, wanted)
-        find = partial(search_turns, wanted=wanted, top_k=top_k, threshold=threshold, distinct=distinct)
-        looked_for = self._looked_for(query, speaker if speaker_rewrite else None)
+        question = replace(question, wanted=await asyncio.to_thread(self.settled, question.wanted))
         while True:
             embedder = self.embeddings
             with self._collection.queries:
-                vector = (await self._aembed(embedder, [looked_for]))[0]
-            if (hits := await asyncio.to_thread(self._find, embedder, vector, find)) is not None:
+                texts = asking.embedded_texts(self._collection, question)
+                vectors = await self._aembed(embedder, texts) if texts else []
+            hits = await asyncio.to_thread(asking.find, self._collection, embedder, vectors, question)
+            if hits is not None:
                 return hits
 
     def _wanted(self, where: Where | None, scope: Scope | None) -> TurnFilter:
@@ -213,18 +244,6 @@ class Recall:
         if speaker is not None:
             query = in_the_third_person(query, self._collection.store._name_of(speaker) or speaker)
         return clean_text(query if self.redact is None else self.redact(clean_text(query)))
-
-    def _find(self, embedder: Embedder, vector: Vector, find: Callable[..., list[TurnHit]]) -> list[TurnHit] | None:
-        """Search with a query's vector; ``None`` where its embedder is no longer the one in use."""
-        if self._collection.is_current(embedder):
-            self._collection.compare_size(vector.size)
-        try:
-            hits = find(self._collection.store, vector)
-        except DimensionError:
-            if self._collection.is_current(embedder):
-                raise
-            return None
-        return hits if self._collection.is_current(embedder) else None
 
     async def _aembed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
         vectors: list[Vector] = []

@@ -52,6 +52,20 @@ class Selection:
         """Return the numbers of the turns, ascending."""
         return np.arange(self.count) if self.among is None else self.among
 
+    def first(self, count: int) -> Selection:
+        """Return those of the turns that are among the first entries of the table."""
+        among = self.among
+        return Selection(self.table, count, None if among is None else among[: np.searchsorted(among, count)])
+
+    def check_size(self, query: Vector) -> None:
+        """Refuse a vector that the turns' can't be compared with.
+
+        Raises:
+            DimensionError: it is of another size.
+        """
+        if self.table.vectors is not None:
+            as_vector(query, self.table.vectors.dimensions)
+
     def closest(self, query: Vector, top_k: int, threshold: float | None) -> list[tuple[int, float]]:
         """Find the ``top_k`` turns closest to a vector.
 

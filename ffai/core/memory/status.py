@@ -56,6 +56,8 @@ class MemoryStatus:
     """Seconds that the one of them waits which waits longest; ``None`` if none does."""
     failed: tuple[FailedTurn, ...]
     """Turns that could not be embedded, or wait for another try, each with its reason."""
+    unprepared: int
+    """Turns whose questions and answers are not ready for searches by words and meaning; 0 until there was one."""
     not_durable: int
     """Turns that the end of the process would lose, because the journal can't be written just now."""
     problem: str | None

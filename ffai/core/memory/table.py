@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ffai.core.memory.column import Column
 from ffai.core.memory.field_index import FieldIndex
 from ffai.core.memory.identity import NewTurn, is_content_id
+from ffai.core.memory.messages import Messages
 from ffai.core.memory.noted import Noted
 from ffai.core.memory.same_text import SameText
 from ffai.core.memory.turn_json import read_notes
@@ -63,6 +64,7 @@ class Table:
         self.fields = FieldIndex(self.turns, self.metadata, reading)
         self.noted = Noted(self.turns, reading)
         self.same_text = SameText(self.texts, reading)
+        self.messages = Messages()
 
     def extend(self, turns: Columns, groups: Groups, expiries: Sequence[float] | None = None) -> None:
         """Add turns with their vectors, all of the table's size; ``expiries`` where they were read before."""
@@ -149,6 +151,7 @@ class Table:
         fresh.copies = self.copies
         fresh.fields = self.fields.of(np.array(kept), fresh.turns, fresh.metadata)
         fresh.noted = self.noted.of(np.array(kept), fresh.turns)
+        fresh.messages = self.messages.of(np.array(kept))
         return fresh
 
     def holds(self, turn_id: str, vectors: Sequence[Vector]) -> bool:

@@ -18,6 +18,7 @@ from ffai.core.memory.conversations import external_id, name_of, settle
 from ffai.core.memory.filters import EVERY_TURN, TurnFilter, Where
 from ffai.core.memory.hit import Entry, TurnHit
 from ffai.core.memory.identity import NewTurn, turn_from_elsewhere
+from ffai.core.memory.messages import Messages
 from ffai.core.memory.selection import Selection
 from ffai.core.memory.table import Columns, Groups, Table, columns_of
 from ffai.core.scope_policy import Scope
@@ -192,6 +193,14 @@ class TurnVectorStore:
     def _name_of(self, actor_id: str) -> str | None:
         """Return what an actor is called; see :func:`conversations.name_of`."""
         return name_of(actor_id, *self._snapshot())
+
+    def _change_messages(self, table: Table, change: Callable[[Messages], None]) -> bool:
+        """Add to what is known of the messages of a table; tells whether it is still in use."""
+        with self._lock:
+            if self._table is not table:
+                return False
+            change(table.messages)
+            return True
 
     def _chosen(self, wanted: TurnFilter) -> list[str]:
         """Return the ids of the turns that a filter allows, also of those that have expired: for who drops them."""

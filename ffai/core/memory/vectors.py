@@ -127,7 +127,7 @@ class VectorBlocks:
         probe_bytes, probe_scales, lost = as_bytes(probe[None])
         for block, rows in self._filled(count):
             part = scores[block.start : block.start + rows]
-            np.multiply(_byte_products(probe_bytes, _bytes_of(block)[:rows]), block.scales[:rows], out=part)
+            np.multiply(byte_products(probe_bytes, _bytes_of(block)[:rows]), block.scales[:rows], out=part)
         scores *= probe_scales[0]
         return scores, self._error(lost)
 
@@ -140,10 +140,10 @@ class VectorBlocks:
         known = len(gathered.rows)
         scores = np.empty(rows.size, dtype=np.float32)
         if known:
-            np.multiply(_byte_products(probe_bytes, gathered.bytes), gathered.scales, out=scores[:known])
+            np.multiply(byte_products(probe_bytes, gathered.bytes), gathered.scales, out=scores[:known])
         for block, places in self._by_block(rows[known:]):
             there = rows[known:][places] - block.start
-            products = _byte_products(probe_bytes, np.take(_bytes_of(block), there, axis=0))
+            products = byte_products(probe_bytes, np.take(_bytes_of(block), there, axis=0))
             scores[known:][places] = products * block.scales[there]
         scores *= probe_scales[0]
         return scores, self._error(lost)
@@ -246,7 +246,16 @@ def _bytes_of(block: _Block) -> NDArray[np.int8]:
     return block.bytes
 
 
-def _byte_products(probe: NDArray[np.int8], rows: NDArray[np.int8]) -> Singles:
+def byte_products(probe: NDArray[np.int8], rows: NDArray[np.int8]) -> Singles:
+    """Multiply one row of bytes with many, exactly: shape ``(rows,)``.
+
+    Examples:
+        >>> byte_products(np.array([[1, 2]], dtype=np.int8), np.array([[3, 4], [0, 5]], dtype=np.int8)).tolist()
+        [11.0, 10.0]
+    """
+    if find_spec("numkong") is None:
+        sums: Singles = rows.astype(np.float32) @ probe[0].astype(np.float32)
+        return sums
     import numkong
 
     products = numkong.cdist(probe, rows, metric="dot", out_dtype="float32")

@@ -14,10 +14,10 @@ from ffai import FFAI, Memory, MemoryScope
 from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.history_manager import HistoryManager
 from ffai.core.memory import TurnVectorStore
-from ffai.core.memory.distinct import search_turns
 from ffai.core.memory.filters import TurnFilter
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 from ffai.testing import FakeClient, FakeEmbedder
+from tests.doubles.searching import distinct_hits
 
 ALICE, BOB = (MemoryScope(actor_id=name, actor_type="user") for name in ("alice", "bob"))
 
@@ -200,10 +200,9 @@ def test_repeats_that_a_filter_leaves_out_or_that_expired_do_not_count() -> None
         store.add(
             "same", [1.0], {"timestamp": number, "metadata": {"ffai": {"expires_at": expires_at}}}, {"n": number % 2}
         )
-    assert [hit.repeats for hit in search_turns(store, [1.0], top_k=5, distinct=True)] == [3]
+    assert [hit.repeats for hit in distinct_hits(store, [1.0], 5)] == [3]
     assert [
-        (hit.repeats, hit.last_timestamp)
-        for hit in search_turns(store, [1.0], wanted=TurnFilter.of({"n": 1}, None), top_k=5, distinct=True)
+        (hit.repeats, hit.last_timestamp) for hit in distinct_hits(store, [1.0], 5, TurnFilter.of({"n": 1}, None))
     ] == [(1, 3.0)]
 
 
@@ -212,7 +211,7 @@ def test_repeats_without_notes_are_collapsed_too(turn: dict[str, Any]) -> None:
     store = TurnVectorStore()
     for _ in range(3):
         store.add("same", [1.0], turn)
-    (hit,) = search_turns(store, [1.0], top_k=5, distinct=True)
+    (hit,) = distinct_hits(store, [1.0], 5)
     assert hit.last_timestamp is None
     assert hit.repeats == 3
 
@@ -236,7 +235,7 @@ def test_filtered_searches_are_right_while_others_add() -> None:
             if len(hits) < seen or sorted(numbers) != [1 + 3 * place for place in range(len(numbers))]:
                 failed.append(hits)
             seen = len(hits)
-            repeats = sum(hit.repeats for hit in search_turns(store, [1.0, 0.0], wanted=hers, top_k=100, distinct=True))
+            repeats = sum(hit.repeats for hit in distinct_hits(store, [1.0, 0.0], 100, hers))
             if repeats < seen:
                 failed.append(repeats)
 

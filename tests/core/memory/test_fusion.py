@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from ffai.core.memory.fusion import CANDIDATES, EXACT, Fusion, Weights
 from ffai.core.memory.keyword import KeywordIndex
 from ffai.core.memory.words import Words, words_of
+from ffai.core.when import recency
 
 SAID = np.full((3, 2), 10, dtype=np.int32)
 FLAT = np.zeros((3, 2))
@@ -36,6 +37,7 @@ def test_each_signal_lifts_the_turns_that_have_it() -> None:
         Fusion(FLAT, SAID + np.array([[0], [0], [9]], dtype=np.int32)),
         Fusion(FLAT, SAID, named=one_of([(2, 0)]).astype(bool)),
         Fusion(FLAT, SAID, closeness=np.array([0.0, 0.2, 1.0])),
+        Fusion(FLAT, SAID, recency=recency(np.array([0.0, -np.inf, 50.0]), 60.0, 100.0)),
         Fusion(FLAT, SAID, index.look_for(["key"], 3)),
     ):
         assert order(fusion)[0] == 2

@@ -80,7 +80,8 @@ def test_a_wrapper_forgets_with_its_memory(tmp_path):
         ffai.history.persist_all_histories()
     turn_ids = [ffai.history.raw[0]["turn_id"] for ffai in talks]
     told = listeners_at(Place.at(tmp_path / "memory", "turns")).tell(turn_ids)
-    assert told == {"history_calls": 2, "permanent_turns": 4, "exported_rows": 6, "export_files_left": 0}
+    exports = {"exported_rows": 6, "export_files_left": 0}
+    assert told == {"history_calls": 2, "permanent_turns": 4, "client_conversations": 0, **exports}
     for ffai in talks:
         assert [call["prompt"] for call in ffai.history.raw] == ["Hello"]
         assert ffai.history.search("MARKER", wait=None)  # memory itself is none of their business

@@ -1,0 +1,85 @@
+"""Asking a collection a question: what is embedded for it, and in which order the turns answer it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
+from ffai.core.memory.collection import Collection
+from ffai.core.memory.found import Ranker, found_turns
+from ffai.core.memory.hit import TurnHit
+from ffai.core.memory.hybrid import Closest, Fused
+from ffai.core.memory.message_keeper import FEW
+from ffai.core.memory.question import Question
+from ffai.core.memory.selection import Selection
+from ffai.core.similarity import Vector
+from ffai.errors import DimensionError
+
+logger = logging.getLogger(__name__)
+
+
+def embedded_texts(collection: Collection, question: Question) -> list[str]:
+    """Return what is embedded for a question: its text; in hybrid mode also without the names of those who speak.
+
+    Nothing where words alone are to be had.
+    """
+    if question.mode == "vector":
+        return [question.text]
+    if isinstance(collection.embedder, AbsentEmbedder):
+        return []
+    if question.mode == "keyword":
+        return [question.text]
+    table, _ = collection.store._snapshot()
+    return list(dict.fromkeys([question.text, table.messages.speakers.without_names(question.text)]))
+
+
+def find(
+    collection: Collection, embedder: Embedder, vectors: Sequence[Vector], question: Question
+) -> list[TurnHit] | None:
+    """Search with the vectors of a question; ``None`` where their embedder is no longer the one in use.
+
+    Args:
+        collection: the turns.
+        embedder: what made the vectors.
+        vectors: those of :func:`embedded_texts`.
+        question: what is asked.
+    """
+    if vectors and collection.is_current(embedder):
+        collection.compare_size(vectors[0].size)
+    try:
+        hits = _find(collection, vectors, question)
+    except DimensionError:
+        if collection.is_current(embedder):
+            raise
+        return None
+    return hits if collection.is_current(embedder) else None
+
+
+def _find(collection: Collection, vectors: Sequence[Vector], question: Question) -> list[TurnHit]:
+    selection = collection.store._select(question.wanted)
+    if question.mode != "vector":
+        selection = _with_words(selection)
+    if not len(selection):
+        return []
+    return found_turns(selection, _ranker(selection, vectors, question), question)
+
+
+def _with_words(selection: Selection) -> Selection:
+    """Leave out the last few turns where they have come since the search began, and have no words yet."""
+    known = selection.table.messages.with_words
+    if known < selection.count <= known + FEW:
+        return selection.first(known)
+    return selection
+
+
+def _ranker(selection: Selection, vectors: Sequence[Vector], question: Question) -> Ranker:
+    if question.mode == "vector":
+        return Closest(selection, vectors[0], question.threshold)
+    if vectors:
+        selection.check_size(vectors[0])
+    if selection.table.messages.with_words < selection.count:
+        logger.info("The words of the turns are not all known yet: this search is by meaning alone.")
+        return Closest(selection, vectors[0], question.threshold)
+    by_meaning = question.mode == "hybrid" and len(vectors) > 0
+    return Fused(selection, question, vectors[0] if vectors else None, vectors[-1] if by_meaning else None)

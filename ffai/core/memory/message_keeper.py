@@ -1,0 +1,246 @@
+"""Deriving words and vectors of questions and answers in the background, as soon as somebody searches by them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffai._fork import held_over_forks
+from ffai.core.embeddings.protocol import Embedder, embedder_name
+from ffai.core.memory.backoff import concerns_every_text, is_transient
+from ffai.core.memory.identity import NewTurn
+from ffai.core.memory.journal_file import MessageRow
+from ffai.core.memory.keyword import TurnWords
+from ffai.core.memory.messages import messages_of
+from ffai.core.memory.table import Table
+from ffai.core.memory.vectorise import TEXTS_A_CALL, embed_texts
+from ffai.core.memory.vectors import as_bytes
+from ffai.core.memory.words import VERSION, words_of
+from ffai.core.memory.words_row import as_row, from_row
+from ffai.core.similarity import Vector, unit
+
+if TYPE_CHECKING:
+    from ffai.core.memory.collection import Collection
+
+logger = logging.getLogger(__name__)
+
+FACT = "messages"
+"""The journal's note that messages are searched, and by which rules their words are made."""
+AT_ONCE = 512
+"""Turns whose words are made, or whose rows are read, in one piece of work."""
+FEW = 64
+"""Turns whose words a search makes itself, rather than wait for the worker."""
+PAUSE_AFTER_ERROR = 30.0
+
+Made = tuple[NDArray[np.int8], NDArray[np.float32]]
+"""The vectors of the two messages of a turn, as bytes: shape ``(2, dim)``, and their scales: shape ``(2,)``."""
+
+
+class MessageKeeper:
+    """Called by the worker each time it works. It does nothing until :meth:`want` is called, here or before.
+
+    Args:
+        collection: whose turns they are.
+    """
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._working = held_over_forks(threading.Lock())
+        self._wanted: bool | None = None
+        self._not_before = 0.0
+
+    def want(self) -> None:
+        """Derive the messages of all turns from now on, in later processes too."""
+        if self._wanted:
+            return
+        self._wanted = True
+        if self._is_kept and self._collection.journal.read(lambda journal: journal.fact(FACT)) != str(VERSION):
+            self._collection.journal.write(lambda journal: journal.note(FACT, str(VERSION)))
+        self._collection.wake()
+
+    def make_words(self, *, every: bool) -> None:
+        """Make the words of turns here and now.
+
+        Args:
+            every: whatever it takes; else of a few new ones.
+        """
+        table, count = self._collection.store._snapshot()
+        if every or count - table.messages.with_words <= FEW:
+            while self._add_words():
+                pass
+
+    @property
+    def is_done(self) -> bool:
+        """Whether words and vectors of all turns are there, or can't be made just now."""
+        table, count = self._collection.store._snapshot()
+        return table.messages.with_vectors >= count or time.monotonic() < self._not_before
+
+    @property
+    def unprepared(self) -> int:
+        """How many turns lack words or vectors; 0 where nobody has asked for them."""
+        table, count = self._collection.store._snapshot()
+        return count - min(count, table.messages.with_vectors) if self._wanted else 0
+
+    def __call__(self) -> float | None:
+        """Derive the messages of some turns; tell when to come again."""
+        if self._collection.closed or not self._is_wanted():
+            return None
+        if (pause := self._not_before - time.monotonic()) > 0.0:
+            return pause
+        return 0.0 if self._add_words() or self._add_vectors() else None
+
+    def _is_wanted(self) -> bool:
+        if self._wanted is None:
+            self._wanted = (
+                self._is_kept and self._collection.journal.read(lambda journal: journal.fact(FACT)) is not None
+            )
+        return self._wanted
+
+    @property
+    def _is_kept(self) -> bool:
+        return self._collection.place is not None and not self._collection.closed
+
+    # Words
+
+    def _add_words(self) -> bool:
+        """Make the words of some turns; tells whether there were any without."""
+        with self._working:
+            table, count = self._collection.store._snapshot()
+            start = table.messages.with_words
+            turns = [table.turn(entry) for entry in range(start, min(count, start + AT_ONCE))]
+            if not turns:
+                return False
+            known = self._rows_of(turns)
+            made = {turn.turn_id: _words_of(turn) for turn in turns if turn.turn_id not in known}
+            words = [made.get(turn.turn_id) or from_row(known[turn.turn_id].words) for turn in turns]
+            if self._collection.store._change_messages(table, lambda messages: messages.add_words(turns, words)):
+                self._keep_words([turn for turn in turns if turn.turn_id in made], made)
+            return True
+
+    def _keep_words(self, turns: Sequence[NewTurn], made: dict[str, TurnWords]) -> None:
+        if self._is_kept and turns:
+            rows = [MessageRow(turn.turn_id, _text_sum(turn), as_row(made[turn.turn_id])) for turn in turns]
+            self._collection.journal.write(lambda journal: journal.keep_messages(rows))
+
+    def _rows_of(self, turns: Sequence[NewTurn]) -> dict[str, MessageRow]:
+        """Return what is kept of the messages of turns, as far as it is of their texts."""
+        if not self._is_kept:
+            return {}
+        ids = [turn.turn_id for turn in turns]
+        rows = self._collection.journal.read(lambda journal: journal.messages(ids))
+        found = ((turn, rows.get(turn.turn_id)) for turn in turns)
+        return {turn.turn_id: row for turn, row in found if row is not None and row.text_sum == _text_sum(turn)}
+
+    # Vectors
+
+    def _add_vectors(self) -> bool:
+        """Make the vectors of some turns whose words are there; tells whether there were any without."""
+        collection = self._collection
+        table, _ = collection.store._snapshot()
+        start, end = table.messages.with_vectors, table.messages.with_words
+        if start >= end or table.vectors is None or not collection.embeds:
+            return False
+        embedder, dimensions = collection.embedder, table.vectors.dimensions
+        turns = [table.turn(entry) for entry in range(start, min(end, start + AT_ONCE))]
+        made = self._kept_vectors(turns, embedder_name(embedder), dimensions)
+        if not made:
+            turns = turns[: TEXTS_A_CALL // 2]
+            embedded = self._embedded(table, start, turns, embedder, dimensions)
+            if embedded is None:
+                return True
+            made = embedded
+            self._keep_vectors(turns, made, embedder_name(embedder))
+        rows, scales = (np.stack(arrays) for arrays in zip(*made, strict=True))
+        with collection.changing:
+            if embedder is collection.embedder:
+                collection.store._change_messages(table, lambda messages: messages.add_vectors(rows, scales))
+        return True
+
+    def _kept_vectors(self, turns: Sequence[NewTurn], model: str, dimensions: int) -> list[Made]:
+        """Return the vectors that are kept of the first turns, until one has none."""
+        known, made = self._rows_of(turns), []
+        for turn in turns:
+            row = known.get(turn.turn_id)
+            if row is None or row.model != model or row.vectors is None or len(row.vectors) != 2 * dimensions:
+                break
+            rows = np.frombuffer(row.vectors, dtype=np.int8).reshape(2, dimensions)
+            made.append((rows, np.frombuffer(row.scales or bytes(8), dtype=np.float32)))
+        return made
+
+    def _keep_vectors(self, turns: Sequence[NewTurn], made: Sequence[Made], model: str) -> None:
+        if self._is_kept:
+            kept = [
+                MessageRow(turn.turn_id, _text_sum(turn), "", model, rows.tobytes(), scales.tobytes())
+                for turn, (rows, scales) in zip(turns, made, strict=True)
+            ]
+            self._collection.journal.write(lambda journal: journal.keep_message_vectors(kept))
+
+    def _embedded(
+        self, table: Table, start: int, turns: Sequence[NewTurn], embedder: Embedder, dimensions: int
+    ) -> list[Made] | None:
+        """Embed the messages of turns; ``None`` where that has to wait."""
+        assert table.vectors is not None  # noqa: S101 - there are turns
+        wholes = table.vectors.exact(table.first_rows.view(start + len(turns))[start:])
+        texts = [text for turn in turns for text in _embedded_texts(turn)]
+        self._collection.queries.let_pass()
+        try:
+            vectors = self._vectors_of(texts, embedder, dimensions)
+        except BaseException as error:  # noqa: BLE001 - a library in Rust panics with one
+            logger.warning("Questions and answers can't be embedded just now, it is tried again: %s", error)
+            self._not_before = time.monotonic() + PAUSE_AFTER_ERROR
+            return None
+        each = iter(vectors)
+        return [
+            _made(turn, whole, [next(each) for _ in _embedded_texts(turn)])
+            for turn, whole in zip(turns, wholes, strict=True)
+        ]
+
+    def _vectors_of(self, texts: Sequence[str], embedder: Embedder, dimensions: int) -> list[Vector | None]:
+        """Embed texts; where one is refused for what it is, it has no vector."""
+        if not texts:
+            return []
+        try:
+            return list(embed_texts(embedder, texts, dimensions))
+        except Exception as error:
+            if is_transient(error) or concerns_every_text(error):
+                raise
+        if len(texts) == 1:
+            return [None]
+        half = len(texts) // 2
+        return [
+            vector for some in (texts[:half], texts[half:]) for vector in self._vectors_of(some, embedder, dimensions)
+        ]
+
+
+def _text_sum(turn: NewTurn) -> int:
+    return zlib.crc32(turn.text.encode())
+
+
+def _words_of(turn: NewTurn) -> TurnWords:
+    asked, answered = messages_of(turn)
+    return words_of(asked), words_of(answered)
+
+
+def _embedded_texts(turn: NewTurn) -> list[str]:
+    """Return the messages that have vectors of their own: without an answer, the question is all of the turn."""
+    asked, answered = messages_of(turn)
+    return [text for text in (asked, answered) if text.strip()] if answered else []
+
+
+def _made(turn: NewTurn, whole: Vector, own: Sequence[Vector | None]) -> Made:
+    """Give the vectors of a turn's messages as bytes; what could not be embedded stands as the whole turn."""
+    asked, answered = messages_of(turn)
+    each = iter(own)
+    vectors = []
+    for text in (asked, answered):
+        vector = next(each) if answered and text.strip() else (None if text.strip() else np.zeros_like(whole))
+        vectors.append(unit(whole if vector is None else vector))
+    rows, scales, _ = as_bytes(np.array(vectors, dtype=np.float32))
+    return rows, scales
