@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import subprocess
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from benchmarks.recall.stage import Stage
 from benchmarks.rivals.environment import python_of, variables_of
 from benchmarks.rivals.process import EngineProcess
 from benchmarks.rivals.rival import RIVALS, Rival
+from ffai.core.memory.question import Mode
 
 Answers = list[list[tuple[str, ...]]]
 """For each question the messages in each hit, best first."""
@@ -39,16 +39,11 @@ class Contestant:
     is_ours: bool = False
 
 
-def ours(mode: str, stage: Stage) -> Answers:
+def ours(mode: Mode, stage: Stage) -> Answers:
     """Ask ``history.search`` in a mode."""
     search = stage.ffai.history.search
-    options = {"mode": mode, "as_of": stage.ended_at}
-    known = inspect.signature(search).parameters
-    if "mode" not in known and mode != "vector":
-        raise CannotError(f"history.search() has no mode {mode!r} yet")
-    options = {name: value for name, value in options.items() if name in known}
     return [
-        [tuple(hit.metadata["ids"]) for hit in search(question, TOP_K, wait=None, **options)]
+        [tuple(hit.metadata["ids"]) for hit in search(question, TOP_K, mode=mode, as_of=stage.ended_at, wait=None)]
         for question in stage.questions
     ]
 
