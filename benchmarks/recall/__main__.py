@@ -40,8 +40,8 @@ def main(words: list[str] | None = None) -> None:
     embedder = Embeddings(f"local/{build_minilm(BUILD / 'all-MiniLM-L6-v2')}", cache_size=KEPT)
     contestants = [CONTESTANTS[name] for name in chosen.contestants]
     outcome = contest(conversations, contestants, embedder)
-    ours = [contestant for contestant in contestants if contestant.is_ours]
-    nameless = contest([without_names_and_dates(conversation) for conversation in conversations], ours, embedder)
+    able = [contestant for contestant in contestants if contestant.name not in outcome.left_out]
+    nameless = contest([without_names_and_dates(conversation) for conversation in conversations], able, embedder)
     print("", tables(outcome, nameless), sep="\n")
 
 

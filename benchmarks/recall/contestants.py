@@ -36,7 +36,6 @@ class Contestant:
     name: str
     answers: Callable[[Stage], Answers]
     """Raises :class:`CannotError`, or what an engine's process raises."""
-    is_ours: bool = False
 
 
 def ours(mode: Mode, stage: Stage) -> Answers:
@@ -61,7 +60,10 @@ def lancedb(how: str, stage: Stage) -> Answers:
     command = [str(python_of(_LANCEDB)), str(_WORDS), str(stage.folder), how, str(TOP_K)]
     variables = variables_of(_LANCEDB)
     variables.pop("LANCE_IO_THREADS")  # with one thread for files, LanceDB 0.40 waits for itself for ever
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables, timeout=_LIMIT)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables, timeout=_LIMIT)
+    except subprocess.TimeoutExpired:
+        raise CannotError(f"took longer than {_LIMIT} s") from None
     if done.returncode:
         print(done.stderr[-2000:], flush=True)
         raise CannotError(f"its process ended with code {done.returncode}")
@@ -79,9 +81,9 @@ def _of_rival(name: str) -> Contestant:
 
 
 CONTESTANTS = {
-    "vector": Contestant("ffai, vector", partial(ours, "vector"), is_ours=True),
-    "keyword": Contestant("ffai, keyword", partial(ours, "keyword"), is_ours=True),
-    "hybrid": Contestant("ffai, hybrid", partial(ours, "hybrid"), is_ours=True),
+    "vector": Contestant("ffai, vector", partial(ours, "vector")),
+    "keyword": Contestant("ffai, keyword", partial(ours, "keyword")),
+    "hybrid": Contestant("ffai, hybrid", partial(ours, "hybrid")),
     "ffai-0.1.8": _of_rival("ffai_0_1_8"),
     "chroma": _of_rival("chroma"),
     "lancedb": _of_rival("lancedb_flat"),

@@ -24,10 +24,9 @@ def tables(outcome: Outcome, nameless: Outcome | None = None) -> str:
         _table(kinds, [(name, [outcome.mean(name, _ONE, kind) for kind in kinds.values()]) for name in names]),
     ]
     if nameless is not None and nameless.asked:
-        ours = list(dict.fromkeys(asked.contestant for asked in nameless.asked))
         parts += [
             "The same without names and dates:\n",
-            _table(MEASURES, [(name, [nameless.mean(name, each, ANSWERED) for each in MEASURES]) for name in ours]),
+            _table(MEASURES, [(name, [nameless.mean(name, each, ANSWERED) for each in MEASURES]) for name in names]),
         ]
     left_out = [f"- {name}: {reason}." for name, reason in outcome.left_out.items()]
     if left_out:
