@@ -34,9 +34,10 @@ def exchanges(conversation: Conversation) -> list[Exchange]:
     Messages by the same one in a row belong together.
     """
     cut = []
+    nothing: list[Message] = []
     for _, session in groupby(conversation.messages, key=lambda message: message.session):
         runs = [list(run) for _, run in groupby(session, key=lambda message: message.speaker)]
-        cut += [_exchange(asked, answered) for asked, answered in zip_longest(runs[::2], runs[1::2], fillvalue=[])]
+        cut += [_exchange(asked, answered) for asked, answered in zip_longest(runs[::2], runs[1::2], fillvalue=nothing)]
     return cut
 
 

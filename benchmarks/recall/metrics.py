@@ -20,7 +20,7 @@ def hits_recall(hits: Sequence[Iterable[str]], expected: Set[str], k: int) -> fl
         >>> hits_recall([("a", "b"), ("c", "d")], {"b", "c"}, k=1)
         0.5
     """
-    return len(expected.intersection(chain.from_iterable(hits[:k]))) / len(expected)
+    return len(expected & set(chain.from_iterable(hits[:k]))) / len(expected)
 
 
 def messages_recall(hits: Sequence[Iterable[str]], expected: Set[str], k: int) -> float:
@@ -32,7 +32,7 @@ def messages_recall(hits: Sequence[Iterable[str]], expected: Set[str], k: int) -
         >>> messages_recall([("a", "b"), ("c", "d")], {"b", "c"}, k=2)
         0.5
     """
-    return len(expected.intersection(_messages(hits)[:k])) / len(expected)
+    return len(expected & set(_messages(hits)[:k])) / len(expected)
 
 
 def hit(hits: Sequence[Iterable[str]], expected: Set[str], k: int) -> float:
