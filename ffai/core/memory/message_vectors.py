@@ -11,7 +11,8 @@ from ffai.core.similarity import Vector
 Entries = NDArray[np.intp]
 Bytes = NDArray[np.int8]
 
-TURNS_A_BLOCK = 8192
+SMALLEST_BLOCK, LARGEST_BLOCK = 512, 65_536
+"""Turns. Each block is as large as all before it; the operating system gives them memory as they fill."""
 
 
 class MessageVectors:
@@ -32,7 +33,8 @@ class MessageVectors:
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions, self.count = dimensions, 0
-        self._blocks: list[tuple[Bytes, Singles]] = []
+        self._blocks: list[tuple[int, Bytes, Singles]] = []
+        """Number of the first turn, and room for some."""
 
     def extend(self, rows: Bytes, scales: Singles) -> None:
         """Add turns.
@@ -43,16 +45,21 @@ class MessageVectors:
         """
         added = 0
         while added < len(rows):
-            first = self.count % TURNS_A_BLOCK
-            if not first:
-                block = np.empty((TURNS_A_BLOCK, 2, self.dimensions), dtype=np.int8)
-                self._blocks.append((block, np.empty((TURNS_A_BLOCK, 2), dtype=np.float32)))
-            fits = min(TURNS_A_BLOCK - first, len(rows) - added)
-            its_rows, its_scales = self._blocks[-1]
+            start, its_rows, its_scales = self._last_block()
+            first = self.count - start
+            fits = min(len(its_rows) - first, len(rows) - added)
             its_rows[first : first + fits] = rows[added : added + fits]
             its_scales[first : first + fits] = scales[added : added + fits]
             added += fits
             self.count += fits
+
+    def _last_block(self) -> tuple[int, Bytes, Singles]:
+        """Return a block that has room."""
+        if not self._blocks or self.count == self._blocks[-1][0] + len(self._blocks[-1][1]):
+            room = min(max(SMALLEST_BLOCK, self.count), LARGEST_BLOCK)
+            rows, scales = np.empty((room, 2, self.dimensions), dtype=np.int8), np.empty((room, 2), dtype=np.float32)
+            self._blocks.append((self.count, rows, scales))
+        return self._blocks[-1]
 
     def cosines(self, direction: Vector, count: int, among: Entries | None = None) -> Singles:
         """Compare a query with messages.
@@ -68,11 +75,10 @@ class MessageVectors:
         probe, scale, _ = as_bytes(direction.astype(np.float32)[None])
         found = np.empty((count if among is None else len(among), 2), dtype=np.float32)
         done = 0
-        for number, (block, scales) in enumerate(self._blocks):
-            start = number * TURNS_A_BLOCK
-            there: slice | Entries = slice(0, max(0, min(TURNS_A_BLOCK, count - start)))
+        for start, block, scales in self._blocks:
+            there: slice | Entries = slice(0, max(0, min(len(block), count - start)))
             if among is not None:
-                first, end = among.searchsorted([start, start + TURNS_A_BLOCK])
+                first, end = among.searchsorted([start, start + len(block)])
                 there = among[first:end] - start
             rows = block[there]
             if not len(rows):
@@ -90,8 +96,8 @@ class MessageVectors:
             kept: their numbers here, ascending.
         """
         fresh = MessageVectors(self.dimensions)
-        for number, (block, scales) in enumerate(self._blocks):
-            first, end = kept.searchsorted([number * TURNS_A_BLOCK, (number + 1) * TURNS_A_BLOCK])
-            there = kept[first:end] - number * TURNS_A_BLOCK
+        for start, block, scales in self._blocks:
+            first, end = kept.searchsorted([start, start + len(block)])
+            there = kept[first:end] - start
             fresh.extend(block[there], scales[there])
         return fresh
