@@ -9,7 +9,7 @@ from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.found import Ranker, found_turns
 from ffai.core.memory.hit import TurnHit
-from ffai.core.memory.hybrid import Closest, Fused
+from ffai.core.memory.hybrid import Closest, Fused, bare_text
 from ffai.core.memory.message_keeper import FEW
 from ffai.core.memory.question import Question
 from ffai.core.memory.selection import Selection
@@ -30,8 +30,8 @@ def embedded_texts(collection: Collection, question: Question) -> list[str]:
         return []
     if question.mode == "keyword":
         return [question.text]
-    table, _ = collection.store._snapshot()
-    return list(dict.fromkeys([question.text, table.messages.speakers.without_names(question.text)]))
+    selection = collection.store._select(question.wanted)
+    return list(dict.fromkeys([question.text, bare_text(selection, question)]))
 
 
 def find(

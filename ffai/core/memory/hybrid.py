@@ -55,7 +55,7 @@ class Fused:
     def __init__(self, selection: Selection, question: Question, vector: Vector | None, bare: Vector | None) -> None:
         self._selection, self._vector = selection, vector
         messages, count, among = selection.table.messages, selection.count, selection.among
-        named = messages.speakers.named_in(question.text)
+        named = _named(selection, question)
         words = words_of(messages.speakers.without_names(question.text, named))
         found = messages.keyword.look_for(words.kept, count, among)
         said = messages.keyword.said(count, among)
@@ -63,7 +63,7 @@ class Fused:
             np.zeros(said.shape, dtype=np.float32) if bare is None else _cosines(selection, bare, found),
             said,
             found,
-            named=messages.said_by(sorted(named), count, among) if named else None,
+            named=messages.said_by(named, count, among) if named else None,
             closeness=_closeness(selection, question),
             recency=_recency(selection, question),
         )
@@ -80,6 +80,23 @@ class Fused:
         among = self._selection.among
         parts = self._fusion.parts(entry if among is None else int(np.searchsorted(among, entry)))
         return {"score": parts.score, **asdict(parts)}
+
+
+def bare_text(selection: Selection, question: Question) -> str:
+    """Return a question without the names of those who speak in the turns that are looked at.
+
+    A name draws turns that address its bearer.
+    """
+    return selection.table.messages.speakers.without_names(question.text, _named(selection, question))
+
+
+def _named(selection: Selection, question: Question) -> list[int]:
+    """Return the speakers that a question names, of those who said something in the turns that are looked at."""
+    messages = selection.table.messages
+    count = min(selection.count, messages.with_words)
+    among = None if selection.among is None else selection.among[: np.searchsorted(selection.among, count)]
+    named = sorted(messages.speakers.named_in(question.text))
+    return [speaker for speaker in named if messages.said_by([speaker], count, among).any()]
 
 
 def _cosines(selection: Selection, vector: Vector, found: KeywordScores) -> NDArray[np.float32]:
