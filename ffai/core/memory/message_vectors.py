@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ffai.core.memory.vectors import Singles, as_bytes, byte_products
+from ffai.core.memory.recent_rows import GatheredRows, RecentRows
+from ffai.core.memory.vectors import KEEP_GATHERED, Singles, as_bytes, byte_products
 from ffai.core.similarity import Vector
 
 Entries = NDArray[np.intp]
@@ -35,6 +38,7 @@ class MessageVectors:
         self.dimensions, self.count = dimensions, 0
         self._blocks: list[tuple[int, Bytes, Singles]] = []
         """Number of the first turn, and room for some."""
+        self._recent = RecentRows()
 
     def extend(self, rows: Bytes, scales: Singles) -> None:
         """Add turns.
@@ -75,19 +79,38 @@ class MessageVectors:
         probe, scale, _ = as_bytes(direction.astype(np.float32)[None])
         found = np.empty((count if among is None else len(among), 2), dtype=np.float32)
         done = 0
-        for start, block, scales in self._blocks:
-            there: slice | Entries = slice(0, max(0, min(len(block), count - start)))
-            if among is not None:
-                first, end = among.searchsorted([start, start + len(block)])
-                there = among[first:end] - start
-            rows = block[there]
-            if not len(rows):
-                continue
+        for rows, scales in self._rows(count, among):
             products = byte_products(probe, rows.reshape(-1, self.dimensions)).reshape(-1, 2)
-            np.multiply(products, scales[there], out=found[done : done + len(rows)])
+            np.multiply(products, scales, out=found[done : done + len(rows)])
             done += len(rows)
         found *= scale[0]
         return found
+
+    def _rows(self, count: int, among: Entries | None) -> Iterator[tuple[Bytes, Singles]]:
+        """Yield the vectors of turns, in order, with their scales."""
+        if among is None:
+            for start, block, scales in self._blocks:
+                if filled := max(0, min(len(block), count - start)):
+                    yield block[:filled], scales[:filled]
+            return
+        gathered = self._recent.beginning_of(among)
+        if len(gathered.rows):
+            yield gathered.bytes, gathered.scales
+        yield from self._gather(among, len(gathered.rows))
+
+    def _gather(self, among: Entries, known: int) -> Iterator[tuple[Bytes, Singles]]:
+        """Bring the vectors of turns together, but for the first ones; all of them are kept for the next search."""
+        left = among[known:]
+        if not left.size:
+            return
+        rows, scales = np.empty((left.size, 2, self.dimensions), np.int8), np.empty((left.size, 2), np.float32)
+        for start, block, its_scales in self._blocks:
+            first, end = left.searchsorted([start, start + len(block)])
+            np.take(block, left[first:end] - start, axis=0, out=rows[first:end])
+            scales[first:end] = its_scales[left[first:end] - start]
+        if not known:
+            self._recent.keep(GatheredRows(among, rows, scales), most=self.count // KEEP_GATHERED)
+        yield rows, scales
 
     def of(self, kept: Entries) -> MessageVectors:
         """Return the vectors of some turns, in their order.
