@@ -30,6 +30,9 @@ def embedded_texts(collection: Collection, question: Question) -> list[str]:
         return []
     if question.mode == "keyword":
         return [question.text]
+    table, _ = collection.store._snapshot()
+    if not table.messages.speakers.named_in(question.text):
+        return [question.text]
     selection = collection.store._select(question.wanted)
     return list(dict.fromkeys([question.text, bare_text(selection, question)]))
 
