@@ -1,7 +1,7 @@
 """How much memory a stored turn takes: what a process grows by, over the turns it opens or is told.
 
-Run with two folders, a number and a mode, it opens the collection of the second, takes so many new turns, searches in that
-mode, and prints the bytes it grew by.
+Run with two folders, a number and a mode, it opens the collection of the second, takes so many new turns, searches in
+that mode, and prints the bytes it grew by.
 """
 
 from __future__ import annotations

@@ -155,9 +155,8 @@ class Recall:
             Exception: whatever the embedder raises.
         """
         check_search(query, top_k, threshold, wait)
-        speaker = check_actor_id("speaker_actor_id", speaker_actor_id)
         question = Question.of(
-            self._looked_for(query, speaker if speaker_rewrite else None),
+            self._looked_for(query, check_actor_id("speaker_actor_id", speaker_actor_id), rewrite=speaker_rewrite),
             top_k,
             threshold,
             wanted=self._wanted(where, scope),
@@ -198,9 +197,8 @@ class Recall:
     ) -> list[TurnHit]:
         """Await :meth:`search`."""
         check_search(query, top_k, threshold, wait)
-        speaker = check_actor_id("speaker_actor_id", speaker_actor_id)
         question = Question.of(
-            self._looked_for(query, speaker if speaker_rewrite else None),
+            self._looked_for(query, check_actor_id("speaker_actor_id", speaker_actor_id), rewrite=speaker_rewrite),
             top_k,
             threshold,
             wanted=self._wanted(where, scope),
@@ -234,14 +232,15 @@ class Recall:
             waiting = self._collection.journal.read(lambda journal: journal.unembedded())
             return self._collection.store._settled(wanted, waiting)
 
-    def _looked_for(self, query: str, speaker: str | None) -> str:
+    def _looked_for(self, query: str, speaker: str | None, *, rewrite: bool) -> str:
         """Return what is embedded of a query: a secret finds turns by its placeholder, as they have it.
 
         Args:
             query: as it was asked.
-            speaker: who says "I"; ``None`` leaves such words alone.
+            speaker: who asks.
+            rewrite: whether "I" is to stand for who asks.
         """
-        if speaker is not None:
+        if rewrite and speaker is not None:
             query = in_the_third_person(query, self._collection.store._name_of(speaker) or speaker)
         return clean_text(query if self.redact is None else self.redact(clean_text(query)))
 
