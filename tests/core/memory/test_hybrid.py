@@ -275,6 +275,17 @@ def test_a_journal_of_the_version_before_is_taken_over(opened: Opener, tmp_path:
     assert memory.status().notes == ()
 
 
+def test_words_made_by_other_rules_are_made_anew(opened: Opener, tmp_path: Path) -> None:
+    memory = fill(opened(tmp_path))
+    memory.search("tickets", mode="hybrid")
+    memory.close()
+    with sqlite3.connect(tmp_path / "ffai_turns.sqlite3") as journal:
+        journal.execute("UPDATE facts SET value = '0' WHERE name = 'messages'")
+        journal.execute("UPDATE messages SET words = '0' || char(10) || '0'")
+    journal.close()
+    assert prompts(opened(tmp_path).search("tickets", 1, mode="keyword")) == [TALK[3][0]]
+
+
 # Laws
 
 words = st.sampled_from(["key", "map", "box", "red", "house", "tea", "Porto", "train", "song", "89", "Ann", "Ben"])
