@@ -1,6 +1,7 @@
 """How much memory a stored turn takes: what a process grows by, over the turns it opens or is told.
 
-Run with a folder and a number, it opens the collection there, takes so many new turns, and prints the bytes it grew by.
+Run with two folders, a number and a mode, it opens the collection of the second, takes so many new turns, searches in
+that mode, and prints the bytes it grew by.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from benchmarks.figures import Figure
 from benchmarks.opening import open_and_search
 from benchmarks.stored import a_turn, store_turns
+from ffai.core.memory.question import Mode
 
 OPENED, TOLD = 100_000, 20_000
 FEW = 100
@@ -36,10 +38,13 @@ def figures() -> Iterator[Figure]:
         yield Figure(f"memory for a stored turn, {OPENED:,} opened from a file", opened, "KiB", 4.0)
         told = _grown(few, few, TOLD) / TOLD / 1024
         yield Figure(f"memory for a stored turn, {TOLD:,} remembered", told, "KiB", 4.0)
+        _grown(few, many, 0, "hybrid")  # makes words and vectors of all messages; those that are kept count
+        hybrid = _grown(few, many, 0, "hybrid") / OPENED / 1024
+        yield Figure(f"memory for a stored turn, {OPENED:,} opened and searched by words too", hybrid, "KiB", 6.0)
 
 
-def _grown(first: Path, second: Path, told: int) -> int:
-    command = [sys.executable, "-m", "benchmarks.footprint", str(first), str(second), str(told)]
+def _grown(first: Path, second: Path, told: int, mode: str = "vector") -> int:
+    command = [sys.executable, "-m", "benchmarks.footprint", str(first), str(second), str(told), mode]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -58,7 +63,7 @@ def _resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _measure(first: str, second: str, told: int) -> int:
+def _measure(first: str, second: str, told: int, mode: Mode) -> int:
     """Return the bytes that the process grows by, once it has loaded what every collection needs."""
     memory = open_and_search(first)
     if first != second:
@@ -72,11 +77,12 @@ def _measure(first: str, second: str, told: int) -> int:
         prompt, _, response = turn.text.partition("\n")
         memory.remember(prompt, response)
     memory.flush()
-    memory.search("how do i move the table")
+    memory.search("how do i move the table", mode=mode, wait=None)
     grown = _settled() - before
     memory.close()
     return grown
 
 
 if __name__ == "__main__":
-    print(_measure(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    asked: Mode = "hybrid" if sys.argv[4] == "hybrid" else "vector"
+    print(_measure(sys.argv[1], sys.argv[2], int(sys.argv[3]), asked))

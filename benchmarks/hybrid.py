@@ -15,7 +15,8 @@ from ffai.core.memory.question import Mode
 from ffai.core.memory.table import columns_of
 
 ACTORS = 100
-VOCABULARY = 30_000
+VOCABULARY, STOP_WORDS = 30_000, 60
+"""The commonest words say nothing; no index has them."""
 WORDS_A_MESSAGE, WORDS_A_QUESTION = 35, 8
 ROUNDS = 8
 
@@ -25,7 +26,7 @@ class Talk:
 
     def __init__(self) -> None:
         self._random = np.random.default_rng(11)
-        shares = 1.0 / np.arange(1, VOCABULARY + 1)
+        shares = 1.0 / np.arange(STOP_WORDS + 1, STOP_WORDS + VOCABULARY + 1)  # by Zipf's law
         self._shares = shares / shares.sum()
         letters = self._random.integers(97, 123, (VOCABULARY, 7)).astype(np.uint8)
         self._words = np.array([bytes(row).decode() for row in letters])
@@ -36,13 +37,13 @@ class Talk:
 
 
 def figures(size: int = 100_000) -> Iterator[Figure]:
-    """Measure both among all turns, and in the turns of one person. The embedding of the question costs nothing here."""
+    """Measure both among all turns, and in the turns of one person. Here, embedding the question costs nothing."""
     talk, memory = Talk(), Memory(Ready())
     people = [MemoryScope.user(f"u{number}", conversation=f"c{number}") for number in range(ACTORS)]
-    turns = [
-        new_turn(talk.text(WORDS_A_MESSAGE), talk.text(WORDS_A_MESSAGE), scope=people[number % ACTORS], timestamp=number)
-        for number in range(size)
-    ]
+    turns = []
+    for number in range(size):
+        asked, answered = talk.text(WORDS_A_MESSAGE), talk.text(WORDS_A_MESSAGE)
+        turns.append(new_turn(asked, answered, scope=people[number % ACTORS], timestamp=number))
     rows = vectors(np.random.default_rng(5), size).astype(np.float64)
     memory.store._extend(columns_of(turns), rows[:, None])
     questions = [talk.text(WORDS_A_QUESTION) for _ in range(QUERIES)]

@@ -232,6 +232,17 @@ async def test_no_call_of_the_permanent_history_shows_it(two: tuple[FFAI, FFAI],
     assert MARKER not in await tried(lambda: PERMANENT[name](permanent))
 
 
+@pytest.mark.parametrize("mode", ["vector", "keyword", "hybrid"])
+async def test_no_mode_of_search_shows_it(two: tuple[FFAI, FFAI], mode: Any) -> None:
+    hers, his = two
+    assert his.memory is not None
+    asked = f"What did Alice say of {MARKER}, my code and the secret?"
+    for search in (his.memory.search, his.memory.asearch, his.history.search, his.history.asearch):
+        assert MARKER not in await tried(lambda search=search: search(asked, 100, mode=mode, explain=True))
+    assert MARKER not in await tried(lambda: hers.history.search(asked, 100, mode=mode, scope=BOB, explain=True))
+    assert len(his.history.search("my code", 100, mode=mode)) == 1
+
+
 @pytest.mark.parametrize("name", MEMORY)
 async def test_no_call_of_the_memory_shows_it(two: tuple[FFAI, FFAI], name: str) -> None:
     hers, his = two

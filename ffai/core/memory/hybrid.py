@@ -8,7 +8,8 @@ from dataclasses import asdict
 import numpy as np
 from numpy.typing import NDArray
 
-from ffai.core.memory.fusion import Fusion
+from ffai.core.memory.fusion import Fusion, Weights
+from ffai.core.memory.keyword_scores import KeywordScores, highest
 from ffai.core.memory.question import Question
 from ffai.core.memory.ranking import exact_scores, rough_scores
 from ffai.core.memory.selection import Selection
@@ -17,6 +18,10 @@ from ffai.core.similarity import Vector, unit
 from ffai.core.when import named_times, recency
 
 Entries = NDArray[np.intp]
+LIKELY = 2048
+"""Turns that are compared message by message at the most: the best by their whole texts and their words."""
+WORDS_OVER_VECTOR = (Weights().words + Weights().context) / Weights().vector
+
 Ranked = list[tuple[int, float]]
 """Entries with their cosines, best first."""
 
@@ -50,21 +55,21 @@ class Fused:
     def __init__(self, selection: Selection, question: Question, vector: Vector | None, bare: Vector | None) -> None:
         self._selection, self._vector = selection, vector
         messages, count, among = selection.table.messages, selection.count, selection.among
-        named = messages.speakers.named_in(question.text)
+        named = _named(selection, question)
         words = words_of(messages.speakers.without_names(question.text, named))
         found = messages.keyword.look_for(words.kept, count, among)
         said = messages.keyword.said(count, among)
         self._fusion = Fusion(
-            np.zeros(said.shape, dtype=np.float32) if bare is None else _cosines(selection, bare),
+            np.zeros(said.shape, dtype=np.float32) if bare is None else _cosines(selection, bare, found),
             said,
             found,
-            named=messages.said_by(sorted(named), count, among) if named else None,
+            named=messages.said_by(named, count, among) if named else None,
             closeness=_closeness(selection, question),
             recency=_recency(selection, question),
         )
         self._allowed = _allowed(selection, vector, question.threshold)
         if bare is None:
-            self._allowed &= found.alone.reshape(-1, 2).max(axis=1) > 0.0
+            self._allowed &= _better(found) > 0.0
 
     def best(self, most: int) -> Ranked:
         """Return the best turns."""
@@ -77,18 +82,48 @@ class Fused:
         return {"score": parts.score, **asdict(parts)}
 
 
-def _cosines(selection: Selection, vector: Vector) -> NDArray[np.float32]:
-    """Compare with the messages, and with whole turns where these have no vectors yet: shape ``(turns, 2)``."""
-    vectors, count, among = selection.table.messages.vectors, selection.count, selection.among
-    known = 0 if vectors is None else min(count, vectors.count)
-    if vectors is not None and known == count:
-        return vectors.cosines(unit(vector), count, among)
-    whole = rough_scores(vector, selection.table, count, among)[0]
+def bare_text(selection: Selection, question: Question) -> str:
+    """Return a question without the names of those who speak in the turns that are looked at.
+
+    A name draws turns that address its bearer.
+    """
+    return selection.table.messages.speakers.without_names(question.text, _named(selection, question))
+
+
+def _named(selection: Selection, question: Question) -> list[int]:
+    """Return the speakers that a question names, of those who said something in the turns that are looked at."""
+    messages = selection.table.messages
+    count = min(selection.count, messages.with_words)
+    among = None if selection.among is None else selection.among[: np.searchsorted(selection.among, count)]
+    named = sorted(messages.speakers.named_in(question.text))
+    return [speaker for speaker in named if messages.said_by([speaker], count, among).any()]
+
+
+def _cosines(selection: Selection, vector: Vector, found: KeywordScores) -> NDArray[np.float32]:
+    """Compare a question with messages: shape ``(turns, 2)``.
+
+    Of many turns only the likely ones are compared message by message; the others, and those whose messages have no
+    vectors yet, as whole turns.
+    """
+    table, count, among = selection.table, selection.count, selection.among
+    vectors = table.messages.vectors
+    if vectors is not None and len(selection) <= LIKELY and count <= vectors.count:
+        return vectors.cosines(unit(vector), count, selection.entries())
+    whole = rough_scores(vector, table, count, among)[0]
     cosines = np.stack([whole, whole], axis=1)
-    if vectors is not None and known:
-        some = None if among is None else among[: np.searchsorted(among, known)]
-        cosines[: known if some is None else len(some)] = vectors.cosines(unit(vector), known, some)
+    if vectors is not None:
+        words = _better(found)
+        likely = highest(whole + np.float32(WORDS_OVER_VECTOR / (found.ideal or 1.0)) * words, LIKELY)
+        entries = selection.entries()[likely]
+        known = int(np.searchsorted(entries, vectors.count))
+        cosines[likely[:known]] = vectors.cosines(unit(vector), count, entries[:known])
     return cosines
+
+
+def _better(found: KeywordScores) -> NDArray[np.float32]:
+    """Return how well the better message of each turn matches."""
+    better: NDArray[np.float32] = np.maximum(found.alone[::2], found.alone[1::2])
+    return better
 
 
 def _closeness(selection: Selection, question: Question) -> NDArray[np.float64] | None:

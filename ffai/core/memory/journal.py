@@ -184,12 +184,28 @@ class Journal(JournalReader):
             _note(db, "embedding_again", "1")
             _note(db, "model", model)
 
+    def want_messages(self, version: str) -> None:
+        """Note that messages are searched; what was made of them by other rules is dropped.
+
+        Args:
+            version: of the rules by which words are made.
+        """
+        with self._writing() as db:
+            if _fact(db, "messages") != version:
+                db.execute("DELETE FROM messages")
+                _note(db, "messages", version)
+
     def keep_messages(self, rows: Sequence[MessageRow]) -> None:
         """Keep what was made of the messages of turns, but for those that were forgotten meanwhile."""
         with self._writing() as db:
             gone = _forgotten(db)
             kept = [row for row in rows if row.turn_id not in gone]
-            db.executemany("INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)", kept)
+            db.executemany(
+                "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (turn_id) DO UPDATE SET"
+                " text_sum = excluded.text_sum, words = excluded.words, model = NULL, vectors = NULL, scales = NULL"
+                " WHERE text_sum != excluded.text_sum",  # else another process was quicker
+                kept,
+            )
 
     def keep_message_vectors(self, rows: Sequence[MessageRow]) -> None:
         """Keep the vectors of messages whose words are kept: those of forgotten turns are not."""

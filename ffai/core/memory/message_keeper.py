@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FACT = "messages"
-"""The journal's note that messages are searched, and by which rules their words are made."""
 AT_ONCE = 512
 """Turns whose words are made, or whose rows are read, in one piece of work."""
 FEW = 64
@@ -58,12 +56,17 @@ class MessageKeeper:
 
     def want(self) -> None:
         """Derive the messages of all turns from now on, in later processes too."""
-        if self._wanted:
-            return
-        self._wanted = True
-        if self._is_kept and self._collection.journal.read(lambda journal: journal.fact(FACT)) != str(VERSION):
-            self._collection.journal.write(lambda journal: journal.note(FACT, str(VERSION)))
-        self._collection.wake()
+        if not self._wanted:
+            self._begin()
+            self._collection.wake()
+
+    def _begin(self) -> None:
+        self._wanted, version = True, str(VERSION)
+        if self._is_kept and self._noted() != version:
+            self._collection.journal.write(lambda journal: journal.want_messages(version))
+
+    def _noted(self) -> str | None:
+        return self._collection.journal.read(lambda journal: journal.fact("messages"))
 
     def make_words(self, *, every: bool) -> None:
         """Make the words of turns here and now.
@@ -98,9 +101,9 @@ class MessageKeeper:
 
     def _is_wanted(self) -> bool:
         if self._wanted is None:
-            self._wanted = (
-                self._is_kept and self._collection.journal.read(lambda journal: journal.fact(FACT)) is not None
-            )
+            self._wanted = False
+            if self._is_kept and self._noted() is not None:
+                self._begin()
         return self._wanted
 
     @property

@@ -157,7 +157,7 @@ class Recall:
         check_search(query, top_k, threshold, wait)
         speaker = check_actor_id("speaker_actor_id", speaker_actor_id)
         question = Question.of(
-            self._looked_for(query, speaker if speaker_rewrite else None),
+            query,
             top_k,
             threshold,
             wanted=self._wanted(where, scope),
@@ -170,7 +170,7 @@ class Recall:
         self._collection.wait_for_question(question, check_timeout(wait))
         if top_k <= 0 or not self._collection.store.count():
             return []
-        question = replace(question, wanted=self.settled(question.wanted))
+        question = self._settled_question(question, speaker if speaker_rewrite else None)
         while True:
             embedder = self.embeddings
             with self._collection.queries:
@@ -200,7 +200,7 @@ class Recall:
         check_search(query, top_k, threshold, wait)
         speaker = check_actor_id("speaker_actor_id", speaker_actor_id)
         question = Question.of(
-            self._looked_for(query, speaker if speaker_rewrite else None),
+            query,
             top_k,
             threshold,
             wanted=self._wanted(where, scope),
@@ -213,7 +213,7 @@ class Recall:
         await asyncio.to_thread(self._collection.wait_for_question, question, check_timeout(wait))
         if top_k <= 0 or not self._collection.store.count():
             return []
-        question = replace(question, wanted=await asyncio.to_thread(self.settled, question.wanted))
+        question = await asyncio.to_thread(self._settled_question, question, speaker if speaker_rewrite else None)
         while True:
             embedder = self.embeddings
             with self._collection.queries:
@@ -234,16 +234,19 @@ class Recall:
             waiting = self._collection.journal.read(lambda journal: journal.unembedded())
             return self._collection.store._settled(wanted, waiting)
 
-    def _looked_for(self, query: str, speaker: str | None) -> str:
-        """Return what is embedded of a query: a secret finds turns by its placeholder, as they have it.
+    def _settled_question(self, question: Question, speaker: str | None) -> Question:
+        """Return a question as it is asked of the turns that are there now.
 
         Args:
-            query: as it was asked.
+            question: as it was asked.
             speaker: who says "I"; ``None`` leaves such words alone.
         """
+        text = question.text
         if speaker is not None:
-            query = in_the_third_person(query, self._collection.store._name_of(speaker) or speaker)
-        return clean_text(query if self.redact is None else self.redact(clean_text(query)))
+            text = in_the_third_person(text, self._collection.store._name_of(speaker) or speaker)
+        if self.redact is not None:  # a secret finds turns by its placeholder, as they have it
+            text = self.redact(clean_text(text))
+        return replace(question, text=clean_text(text), wanted=self.settled(question.wanted))
 
     async def _aembed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
         vectors: list[Vector] = []
