@@ -20,6 +20,8 @@ Entries = NDArray[np.intp]
 TurnWords = tuple[Words, Words]
 """The words of what was asked and of what was answered."""
 
+GROWTH = 8
+"""A segment is joined with the one before as long as that is less than so many times larger: few are looked through."""
 MOST_WORDS = 32
 """Different words of a question that are looked for: the rarest."""
 _UNKNOWN = -1
@@ -45,7 +47,7 @@ class KeywordIndex:
         self.count = 0
         self._numbers: dict[str, int] = {}
         self._segments: tuple[Postings, ...] = ()
-        """Each has the messages after the last one's; all but the last are at least twice as large as the next."""
+        """Each has the messages after the last one's; each is at least :data:`GROWTH` times as large as the next."""
         self._kept, self._said = Column(np.int32), Column(np.int32)
         """How many words each message has that are kept, and that were said."""
         self._links = Column(np.int32)
@@ -77,7 +79,7 @@ class KeywordIndex:
 
     def _add(self, segment: Postings) -> None:
         segments = [*self._segments, segment]
-        while len(segments) > 1 and len(segments[-2]) < 2 * len(segments[-1]):
+        while len(segments) > 1 and len(segments[-2]) < GROWTH * len(segments[-1]):
             later = segments.pop()
             segments[-1] = segments[-1].followed_by(later)
         self._segments = tuple(segments)
