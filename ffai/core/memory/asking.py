@@ -62,16 +62,16 @@ def find(
 def _find(collection: Collection, vectors: Sequence[Vector], question: Question) -> list[TurnHit]:
     selection = collection.store._select(question.wanted)
     if question.mode != "vector":
-        selection = _with_words(selection)
+        selection = _with_words(selection, by_words_alone=question.mode == "keyword" or not vectors)
     if not len(selection):
         return []
     return found_turns(selection, _ranker(selection, vectors, question), question)
 
 
-def _with_words(selection: Selection) -> Selection:
-    """Leave out the last few turns where they have come since the search began, and have no words yet."""
+def _with_words(selection: Selection, *, by_words_alone: bool) -> Selection:
+    """Leave out the last turns that have no words yet: they have come since the search began."""
     known = selection.table.messages.with_words
-    if known < selection.count <= known + FEW:
+    if known < selection.count and (by_words_alone or selection.count <= known + FEW):
         return selection.first(known)
     return selection
 

@@ -56,7 +56,7 @@ class Fused:
         self._selection, self._vector = selection, vector
         messages, count, among = selection.table.messages, selection.count, selection.among
         named = _named(selection, question)
-        words = words_of(messages.speakers.without_names(question.text, named))
+        words = words_of(question.text if bare is None else bare_text(selection, question))
         found = messages.keyword.look_for(words.kept, count, among)
         said = messages.keyword.said(count, among)
         self._fusion = Fusion(
@@ -85,18 +85,23 @@ class Fused:
 def bare_text(selection: Selection, question: Question) -> str:
     """Return a question without the names of those who speak in the turns that are looked at.
 
-    A name draws turns that address its bearer.
+    A name draws turns that address its bearer. Where the name is all that the question is about, it stays.
     """
-    return selection.table.messages.speakers.without_names(question.text, _named(selection, question))
+    messages = selection.table.messages
+    named = [speaker for speaker in _named(selection, question) if speaker not in messages.anonymous]
+    bare = messages.speakers.without_names(question.text, named) if named else question.text
+    return bare if words_of(bare).kept else question.text
 
 
 def _named(selection: Selection, question: Question) -> list[int]:
     """Return the speakers that a question names, of those who said something in the turns that are looked at."""
     messages = selection.table.messages
+    named = sorted(messages.speakers.named_in(question.text))
+    if not named:
+        return []
     count = min(selection.count, messages.with_words)
     among = None if selection.among is None else selection.among[: np.searchsorted(selection.among, count)]
-    named = sorted(messages.speakers.named_in(question.text))
-    return [speaker for speaker in named if messages.said_by([speaker], count, among).any()]
+    return messages.speaking(named, count, among)
 
 
 def _cosines(selection: Selection, vector: Vector, found: KeywordScores) -> NDArray[np.float32]:

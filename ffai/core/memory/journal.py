@@ -127,6 +127,7 @@ class Journal(JournalReader):
             if int(_fact(db, "cleared_at") or 0) > since:
                 return None
             _note(db, "model", model)
+            db.execute("DELETE FROM messages")  # a model without a name of its own may go by that of another
             gone = _forgotten(db)
             return [None if turn.turn_id in gone else self._index(db, turn, vectors) for turn, vectors in turns]
 
@@ -174,6 +175,7 @@ class Journal(JournalReader):
     def embed_again(self, turns: Sequence[NewTurn], model: str) -> None:
         """Let turns wait for a vector of another model, whether they are here or not; it is the collection's now."""
         with self._writing() as db:
+            db.execute("DELETE FROM messages")
             gone = _forgotten(db)  # by another process, since the turns were read
             turns = [turn for turn in turns if turn.turn_id not in gone]
             for turn in turns:
@@ -195,25 +197,24 @@ class Journal(JournalReader):
                 db.execute("DELETE FROM messages")
                 _note(db, "messages", version)
 
-    def keep_messages(self, rows: Sequence[MessageRow]) -> None:
-        """Keep what was made of the messages of turns, but for those that were forgotten meanwhile."""
+    def keep_messages(self, rows: Sequence[MessageRow], *, since: int) -> None:
+        """Keep what was made of the messages of turns, but for those that were forgotten meanwhile.
+
+        Args:
+            rows: one a turn.
+            since: the last change at a time when all these turns were there.
+        """
         with self._writing() as db:
+            if int(_fact(db, "cleared_at") or 0) > since:
+                return
             gone = _forgotten(db)
             kept = [row for row in rows if row.turn_id not in gone]
-            db.executemany(
-                "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (turn_id) DO UPDATE SET"
-                " text_sum = excluded.text_sum, words = excluded.words, model = NULL, vectors = NULL, scales = NULL"
-                " WHERE text_sum != excluded.text_sum",  # else another process was quicker
-                kept,
-            )
+            db.executemany("INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)", kept)
 
-    def keep_message_vectors(self, rows: Sequence[MessageRow]) -> None:
-        """Keep the vectors of messages whose words are kept: those of forgotten turns are not."""
+    def drop_messages(self, turn_ids: Collection[str]) -> None:
+        """Drop what was made of the messages of turns."""
         with self._writing() as db:
-            db.executemany(
-                "UPDATE messages SET model = ?, vectors = ?, scales = ? WHERE turn_id = ? AND text_sum = ?",
-                [(row.model, row.vectors, row.scales, row.turn_id, row.text_sum) for row in rows],
-            )
+            db.execute(f"DELETE FROM messages WHERE {_THESE}", (json.dumps(list(turn_ids)),))
 
     def settle(self, *, saved_to: int) -> None:
         """Drop what happened up to a change: files hold it. Vectors of parts stay."""

@@ -118,6 +118,10 @@ class JournalReader(JournalDatabase):
         rows = self._read(f"{query} WHERE turn_id IN (SELECT value FROM json_each(?))", json.dumps(list(turn_ids)))
         return {row[0]: MessageRow(*row) for row in rows}
 
+    def message_ids(self) -> set[str]:
+        """Return the ids of the turns of whose messages something is kept."""
+        return {row[0] for row in self._read("SELECT turn_id FROM messages")}
+
     def unembedded_ids(self, since: int = 0) -> set[str]:
         """Return the ids of the turns without a vector; only of those that came after a change."""
         return {row[0] for row in self._read("SELECT turn_id FROM arrivals WHERE change > ?", since)}

@@ -6,7 +6,8 @@ import logging
 import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,15 +26,17 @@ from ffai.core.memory.vectors import as_bytes
 from ffai.core.memory.words import VERSION, words_of
 from ffai.core.memory.words_row import as_row, from_row
 from ffai.core.similarity import Vector, unit
+from ffai.errors import JournalError
 
 if TYPE_CHECKING:
     from ffai.core.memory.collection import Collection
+    from ffai.core.memory.journal import Journal
 
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 512
 """Turns whose words are made, or whose rows are read, in one piece of work."""
-FEW = 64
+FEW, FEW_CHARACTERS = 64, 200_000
 """Turns whose words a search makes itself, rather than wait for the worker."""
 PAUSE_AFTER_ERROR = 30.0
 
@@ -51,31 +54,25 @@ class MessageKeeper:
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
         self._working = held_over_forks(threading.Lock())
-        self._wanted: bool | None = None
+        self._wanted = False
+        self._is_looked_up, self._rows_fit, self._is_swept = False, False, False
         self._not_before = 0.0
 
     def want(self) -> None:
         """Derive the messages of all turns from now on, in later processes too."""
         if not self._wanted:
-            self._begin()
+            self._wanted = True
             self._collection.wake()
 
-    def _begin(self) -> None:
-        self._wanted, version = True, str(VERSION)
-        if self._is_kept and self._noted() != version:
-            self._collection.journal.write(lambda journal: journal.want_messages(version))
-
-    def _noted(self) -> str | None:
-        return self._collection.journal.read(lambda journal: journal.fact("messages"))
-
     def make_words(self, *, every: bool) -> None:
-        """Make the words of turns here and now.
+        """Make the words of turns here and now; they are kept when the vectors are.
 
         Args:
             every: whatever it takes; else of a few new ones.
         """
         table, count = self._collection.store._snapshot()
-        if every or count - table.messages.with_words <= FEW:
+        new = table.texts[table.messages.with_words : count] if not every else []
+        if len(new) <= FEW and sum(map(len, new)) <= FEW_CHARACTERS:
             while self._add_words():
                 pass
 
@@ -97,14 +94,41 @@ class MessageKeeper:
             return None
         if (pause := self._not_before - time.monotonic()) > 0.0:
             return pause
-        return 0.0 if self._add_words() or self._add_vectors() else None
+        if self._add_words() or self._add_vectors():
+            return 0.0
+        self._sweep()
+        return None
 
     def _is_wanted(self) -> bool:
-        if self._wanted is None:
-            self._wanted = False
-            if self._is_kept and self._noted() is not None:
-                self._begin()
+        """Tell whether somebody searches by messages, in this process or an earlier one; note it if it is this one."""
+        if self._is_kept and (self._wanted or not self._is_looked_up) and not self._rows_fit:
+            noted, self._is_looked_up = self._noted(), True
+            self._wanted = self._wanted or noted is not None
+            if self._wanted and noted != str(VERSION):
+                self._write(lambda journal: journal.want_messages(str(VERSION)))
         return self._wanted
+
+    def _noted(self) -> str | None:
+        """Return by which rules the kept words are made; ``None`` while none are wanted."""
+        noted = self._collection.journal.read(lambda journal: journal.fact("messages"))
+        self._rows_fit = noted == str(VERSION)
+        return noted
+
+    def _sweep(self) -> None:
+        """Once, drop what is kept of turns that nobody knows: of one that was forgotten while it was written."""
+        if self._is_kept and not self._is_swept:
+            self._is_swept = True
+            if orphans := self._collection.journal.read(lambda journal: journal.message_ids()) - {*self._ids()}:
+                self._write(lambda journal: journal.drop_messages(orphans))
+
+    def _ids(self) -> list[str]:
+        self._collection.catch_up()
+        return self._collection.store._ids()
+
+    def _write(self, change: Callable[[Journal], None]) -> None:
+        """Change the journal, if that is possible just now: what is lost is made again."""
+        with suppress(JournalError):
+            self._collection.journal.drop(change)
 
     @property
     def _is_kept(self) -> bool:
@@ -121,20 +145,15 @@ class MessageKeeper:
             if not turns:
                 return False
             known = self._rows_of(turns)
-            made = {turn.turn_id: _words_of(turn) for turn in turns if turn.turn_id not in known}
-            words = [made.get(turn.turn_id) or from_row(known[turn.turn_id].words) for turn in turns]
-            if self._collection.store._change_messages(table, lambda messages: messages.add_words(turns, words)):
-                self._keep_words([turn for turn in turns if turn.turn_id in made], made)
+            words = [
+                from_row(known[turn.turn_id].words) if turn.turn_id in known else _words_of(turn) for turn in turns
+            ]
+            self._collection.store._change_messages(table, lambda messages: messages.add_words(start, turns, words))
             return True
-
-    def _keep_words(self, turns: Sequence[NewTurn], made: dict[str, TurnWords]) -> None:
-        if self._is_kept and turns:
-            rows = [MessageRow(turn.turn_id, _text_sum(turn), as_row(made[turn.turn_id])) for turn in turns]
-            self._collection.journal.write(lambda journal: journal.keep_messages(rows))
 
     def _rows_of(self, turns: Sequence[NewTurn]) -> dict[str, MessageRow]:
         """Return what is kept of the messages of turns, as far as it is of their texts."""
-        if not self._is_kept:
+        if not self._is_kept or not (self._rows_fit or self._noted() == str(VERSION)):
             return {}
         ids = [turn.turn_id for turn in turns]
         rows = self._collection.journal.read(lambda journal: journal.messages(ids))
@@ -146,6 +165,8 @@ class MessageKeeper:
     def _add_vectors(self) -> bool:
         """Make the vectors of some turns whose words are there; tells whether there were any without."""
         collection = self._collection
+        since = collection.journal.read(lambda journal: journal.last_change())
+        collection.catch_up()
         table, _ = collection.store._snapshot()
         start, end = table.messages.with_vectors, table.messages.with_words
         if start >= end or table.vectors is None or not collection.embeds:
@@ -159,11 +180,11 @@ class MessageKeeper:
             if embedded is None:
                 return True
             made = embedded
-            self._keep_vectors(turns, made, embedder_name(embedder))
+            self._keep(turns, made, embedder_name(embedder), since)
         rows, scales = (np.stack(arrays) for arrays in zip(*made, strict=True))
         with collection.changing:
-            if embedder is collection.embedder:
-                collection.store._change_messages(table, lambda messages: messages.add_vectors(rows, scales))
+            if embedder is collection.embedder and not collection.closed:
+                collection.store._change_messages(table, lambda messages: messages.add_vectors(start, rows, scales))
         return True
 
     def _kept_vectors(self, turns: Sequence[NewTurn], model: str, dimensions: int) -> list[Made]:
@@ -177,13 +198,15 @@ class MessageKeeper:
             made.append((rows, np.frombuffer(row.scales or bytes(8), dtype=np.float32)))
         return made
 
-    def _keep_vectors(self, turns: Sequence[NewTurn], made: Sequence[Made], model: str) -> None:
+    def _keep(self, turns: Sequence[NewTurn], made: Sequence[Made], model: str, since: int) -> None:
         if self._is_kept:
-            kept = [
-                MessageRow(turn.turn_id, _text_sum(turn), "", model, rows.tobytes(), scales.tobytes())
-                for turn, (rows, scales) in zip(turns, made, strict=True)
+            rows = [
+                MessageRow(
+                    turn.turn_id, _text_sum(turn), as_row(_words_of(turn)), model, vectors.tobytes(), scales.tobytes()
+                )
+                for turn, (vectors, scales) in zip(turns, made, strict=True)
             ]
-            self._collection.journal.write(lambda journal: journal.keep_message_vectors(kept))
+            self._write(lambda journal: journal.keep_messages(rows, since=since))
 
     def _embedded(
         self, table: Table, start: int, turns: Sequence[NewTurn], embedder: Embedder, dimensions: int
@@ -223,7 +246,8 @@ class MessageKeeper:
 
 
 def _text_sum(turn: NewTurn) -> int:
-    return zlib.crc32(turn.text.encode())
+    """Return a checksum of the two messages of a turn."""
+    return zlib.crc32("\0".join(messages_of(turn)).encode())
 
 
 def _words_of(turn: NewTurn) -> TurnWords:

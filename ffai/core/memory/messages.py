@@ -33,6 +33,8 @@ class Messages:
     def __init__(self) -> None:
         self.keyword = KeywordIndex()
         self.speakers = Speakers()
+        self.anonymous = {self.speakers.number(name) for name in (USER, ASSISTANT)}
+        """Speakers without a name of their own."""
         self._speakers = Column(np.int32)
         self.vectors: MessageVectors | None = None
 
@@ -46,20 +48,31 @@ class Messages:
         """How many turns have the vectors of their messages here."""
         return self.vectors.count if self.vectors else 0
 
-    def add_words(self, turns: Sequence[NewTurn], words: Sequence[TurnWords]) -> None:
+    def add_words(self, start: int, turns: Sequence[NewTurn], words: Sequence[TurnWords]) -> None:
         """Add the next turns.
 
         Args:
+            start: number of the first one; nothing is added where somebody else was quicker.
             turns: the turns.
             words: those of their messages.
         """
+        if start != self.with_words:
+            return
         notes = [read_notes(turn.turn) for turn in turns]
         for turn, noted in zip(turns, notes, strict=True):
             self._speakers.extend([self.speakers.number(name) for name in speakers_of(turn, noted)])
         self.keyword.extend(words, [conversation_of(noted) for noted in notes])
 
-    def add_vectors(self, rows: NDArray[np.int8], scales: NDArray[np.float32]) -> None:
-        """Add the vectors of the next turns; see :meth:`MessageVectors.extend`."""
+    def add_vectors(self, start: int, rows: NDArray[np.int8], scales: NDArray[np.float32]) -> None:
+        """Add the vectors of the next turns; see :meth:`MessageVectors.extend`.
+
+        Args:
+            start: number of the first one; nothing is added where somebody else was quicker.
+            rows: shape ``(turns, 2, dim)``.
+            scales: shape ``(turns, 2)``.
+        """
+        if start != self.with_vectors:
+            return
         if self.vectors is None:
             self.vectors = MessageVectors(rows.shape[2])
         self.vectors.extend(rows, scales)
@@ -68,6 +81,13 @@ class Messages:
         """Tell which messages some speakers said: shape ``(turns, 2)``."""
         numbers = self._speakers.view(2 * count).reshape(-1, 2)
         return np.isin(numbers if among is None else numbers[among], speakers)
+
+    def speaking(self, speakers: Sequence[int], count: int, among: Entries | None = None) -> list[int]:
+        """Return those of some speakers who said a message; ascending."""
+        numbers = self._speakers.view(2 * count).reshape(-1, 2)
+        there = numbers if among is None else numbers[among]
+        found: list[int] = np.unique(there[np.isin(there, speakers)]).tolist()
+        return found
 
     def of(self, kept: Entries) -> Messages:
         """Return what is known of some turns, in their order.
@@ -78,7 +98,7 @@ class Messages:
         fresh = Messages()
         with_words = kept[: np.searchsorted(kept, self.with_words)]
         fresh.keyword = self.keyword.of(with_words)
-        fresh.speakers = self.speakers
+        fresh.speakers, fresh.anonymous = self.speakers, self.anonymous
         fresh._speakers.extend(self._speakers.view(2 * self.with_words).reshape(-1, 2)[with_words].ravel())
         if self.vectors is not None:
             fresh.vectors = self.vectors.of(kept[: np.searchsorted(kept, self.with_vectors)])

@@ -17,6 +17,10 @@ _OWNER = r"(?:['’]s\b|(?<=s)['’](?!\w))?"
 _OWNED = re.compile(r"['’]s$")
 
 
+MOST_ALIKE = 100
+"""Names that begin alike, and can still be told apart by that."""
+
+
 class Speakers:
     """Those who speak, each with a number. A question is compared only with names that begin with a word of it.
 
@@ -55,6 +59,8 @@ class Speakers:
         text = question.casefold()
         beginnings = {*_WORD.findall(text), *(_OWNED.sub("", chunk) for chunk in _CHUNK.findall(text))}
         possible = [number for word in beginnings for number in self._by_beginning.get(word, ())]
+        if len(possible) > MOST_ALIKE:  # the first word says nothing then: only names that stand there as a whole
+            possible = [number for number in possible if self._names[number].casefold() in text]
         return {number for number in [*possible, *self._unspaced] if _pattern(self._names[number]).search(question)}
 
     def without_names(self, question: str, named: Collection[int] | None = None) -> str:

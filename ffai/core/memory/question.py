@@ -10,6 +10,9 @@ from ffai.core.arguments import check_number, check_timestamp
 from ffai.core.memory.filters import EVERY_TURN, TurnFilter
 from ffai.errors import InvalidArgumentError
 
+LATEST = 6e10
+"""Seconds around the epoch that calendars have years for."""
+
 Mode = Literal["vector", "keyword", "hybrid"]
 
 
@@ -59,8 +62,10 @@ class Question:
         """
         if mode not in get_args(Mode):
             raise InvalidArgumentError(f"mode must be one of {get_args(Mode)!r}, not {mode!r}.")
-        if half_life is not None and check_number("half_life", half_life) <= 0.0:
-            raise InvalidArgumentError(f"half_life must be more than 0 seconds, not {half_life!r}.")
+        if half_life is not None and not 1e-3 <= check_number("half_life", half_life) <= LATEST:
+            raise InvalidArgumentError(f"half_life must be a time in seconds, more than 0, not {half_life!r}.")
+        if as_of is not None and not -LATEST < check_timestamp("as_of", as_of) < LATEST:
+            raise InvalidArgumentError(f"as_of must be a time in seconds since the epoch, not {as_of!r}.")
         if mode == "vector" and half_life is not None:
             raise InvalidArgumentError("half_life counts where signals are summed: with mode='hybrid'.")
         return cls(
@@ -70,7 +75,7 @@ class Question:
             wanted=wanted,
             distinct=distinct,
             mode=mode,
-            as_of=time.time() if as_of is None else check_timestamp("as_of", as_of),
+            as_of=time.time() if as_of is None else float(as_of),
             half_life=half_life,
             explain=explain,
         )

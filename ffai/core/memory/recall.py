@@ -217,7 +217,7 @@ class Recall:
         while True:
             embedder = self.embeddings
             with self._collection.queries:
-                texts = asking.embedded_texts(self._collection, question)
+                texts = await asyncio.to_thread(asking.embedded_texts, self._collection, question)
                 vectors = await self._aembed(embedder, texts) if texts else []
             hits = await asyncio.to_thread(asking.find, self._collection, embedder, vectors, question)
             if hits is not None:

@@ -194,13 +194,11 @@ class TurnVectorStore:
         """Return what an actor is called; see :func:`conversations.name_of`."""
         return name_of(actor_id, *self._snapshot())
 
-    def _change_messages(self, table: Table, change: Callable[[Messages], None]) -> bool:
-        """Add to what is known of the messages of a table; tells whether it is still in use."""
+    def _change_messages(self, table: Table, change: Callable[[Messages], None]) -> None:
+        """Add to what is known of the messages of a table, if it is still in use."""
         with self._lock:
-            if self._table is not table:
-                return False
-            change(table.messages)
-            return True
+            if self._table is table:
+                change(table.messages)
 
     def _chosen(self, wanted: TurnFilter) -> list[str]:
         """Return the ids of the turns that a filter allows, also of those that have expired: for who drops them."""

@@ -8,6 +8,8 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
+from ffai._fork import held_over_forks
+
 VERSION = 1
 """Changes with the rules here: words that were made by other rules don't match."""
 LONGEST = 64
@@ -105,7 +107,7 @@ class _Stemmer(Protocol):
     def stemWord(self, word: str) -> str: ...  # noqa: N802 - the library's name
 
 
-_stemming = threading.Lock()
+_stemming = held_over_forks(threading.Lock())
 
 
 @lru_cache(maxsize=65_536)
