@@ -61,8 +61,12 @@ def find(
 
 def _find(collection: Collection, vectors: Sequence[Vector], question: Question) -> list[TurnHit]:
     selection = collection.store._select(question.wanted)
+    by_words_alone = question.mode == "keyword" or not vectors
     if question.mode != "vector":
-        selection = _with_words(selection, by_words_alone=question.mode == "keyword" or not vectors)
+        if by_words_alone and selection.table.messages.with_words < selection.count:  # all turns were exchanged
+            collection.messages.make_words(every=True)
+            selection = collection.store._select(question.wanted)
+        selection = _with_words(selection, by_words_alone=by_words_alone)
     if not len(selection):
         return []
     return found_turns(selection, _ranker(selection, vectors, question), question)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -237,7 +238,80 @@ def test_a_closed_memory_can_be_searched_in_each_mode(opened: Opener, tmp_path: 
             assert memory.search("tickets", 1, mode=mode)[0].prompt == TALK[3][0]  # type: ignore[arg-type]
 
 
+class Counting(FakeEmbedder):
+    """An embedder without a name of its own, whose vectors depend on a number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+        del self.model
+
+    def embed(self, texts: list[str]) -> Any:
+        return super().embed([f"{text} {self.number}" for text in texts])
+
+
+def test_another_model_of_the_same_name_gives_messages_other_vectors(opened: Opener, tmp_path: Path) -> None:
+    memory = fill(opened(tmp_path, Counting(1)))
+    memory.search("Which songs?", mode="hybrid")
+    memory.reindex(Counting(2))
+    explained = memory.search("Which songs?", 5, mode="hybrid", as_of=NOON, explain=True)
+    fresh = fill(Memory(Counting(2))).search("Which songs?", 5, mode="hybrid", as_of=NOON, explain=True)
+    assert [hit.explained for hit in explained] == [hit.explained for hit in fresh]
+
+
+def test_moving_to_files_while_messages_are_made_mixes_nothing_up(opened: Opener, tmp_path: Path) -> None:
+    memory = opened(None, FakeEmbedder(delay=0.02))
+    for number in range(80):
+        memory.remember(f"question {number}", f"answer {number}", timestamp=NOON)
+    memory.flush()
+    memory.search("question", mode="hybrid", wait=0.01)
+    memory.persist_to(tmp_path)
+    for number in range(0, 80, 7):
+        best = memory.search(f"question {number}", 1, mode="hybrid", wait=None)[0]
+        assert best.prompt == f"question {number}"
+
+
+def test_names_stay_in_what_is_looked_for_by_words(memory: Memory) -> None:
+    memory.remember("The user root can't log in", "Ask the assistant manager.")
+    memory.remember("I am here", "Hello, Caroline!", scope=MemoryScope.user("u3", name="Caroline"))
+    for asked, right in (("Who is the user?", "The user root can't log in"), ("Who is Caroline?", TALK[2][0])):
+        assert right in prompts(memory.search(asked, 2, mode="keyword"))
+    assert memory.search("What about the assistant?", 1, mode="keyword")[0].prompt == "The user root can't log in"
+
+
+def test_thousands_of_names_that_begin_alike_cost_no_time() -> None:
+    memory = Memory(FakeEmbedder(8))
+    for number in range(2000):
+        scope = MemoryScope.user(f"g{number}", name=f"Guest {number}")
+        memory.remember("I like tea", f"Room {number}", scope=scope)
+    memory.flush()
+    memory.search("tea", mode="hybrid", wait=None)
+    began = time.monotonic()
+    assert memory.search("What did the guest like?", 1, mode="hybrid")
+    assert memory.search("What did Guest 77 like?", 1, mode="hybrid", explain=True)[0].scope.actor_id == "g77"
+    assert time.monotonic() - began < 1.0
+
+
 # Turns that go
+
+
+def test_what_is_cleared_while_words_are_made_is_nowhere(opened: Opener, tmp_path: Path) -> None:
+    embedder = FakeEmbedder()
+    memory = opened(tmp_path, embedder)
+    for number in range(40):
+        memory.remember(f"secret{number}word", "ok")
+    memory.flush()
+    embedder.gate.clear()  # its messages are being embedded
+    searching = threading.Thread(target=memory.search, args=("secret",), kwargs={"mode": "keyword", "wait": 0.0})
+    searching.start()
+    while len(embedder.calls) < 3 and searching.is_alive():
+        searching.join(0.01)
+    memory.clear()
+    embedder.gate.set()
+    searching.join()
+    memory.flush()
+    memory.close()
+    assert all(b"secret" not in path.read_bytes() for path in tmp_path.iterdir())
 
 
 def test_forgotten_words_are_nowhere(opened: Opener, tmp_path: Path) -> None:
