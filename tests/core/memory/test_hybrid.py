@@ -295,21 +295,24 @@ def test_thousands_of_names_that_begin_alike_cost_no_time() -> None:
 # Turns that go
 
 
-def test_what_is_cleared_while_words_are_made_is_nowhere(opened: Opener, tmp_path: Path) -> None:
-    embedder = FakeEmbedder()
-    memory = opened(tmp_path, embedder)
-    for number in range(40):
-        memory.remember(f"secret{number}word", "ok")
+def test_what_is_cleared_while_messages_are_made_is_nowhere(opened: Opener, tmp_path: Path) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    def stop_at_answers(text: str) -> None:
+        if text == "An answer":
+            reached.set()
+            go_on.wait()
+
+    memory = opened(tmp_path, FakeEmbedder(fail=stop_at_answers))
+    for number in range(10):
+        memory.remember(f"secret{number}word", "An answer")
     memory.flush()
-    embedder.gate.clear()  # its messages are being embedded
-    searching = threading.Thread(target=memory.search, args=("secret",), kwargs={"mode": "keyword", "wait": 0.0})
-    searching.start()
-    while len(embedder.calls) < 3 and searching.is_alive():
-        searching.join(0.01)
+    memory.search("secret", mode="hybrid", wait=0.0)
+    assert reached.wait(20)
     memory.clear()
-    embedder.gate.set()
-    searching.join()
-    memory.flush()
+    go_on.set()
+    memory.remember("Something else", "Yes.")
+    memory.search("else", mode="hybrid", wait=None)
     memory.close()
     assert all(b"secret" not in path.read_bytes() for path in tmp_path.iterdir())
 
