@@ -304,6 +304,8 @@ def test_what_is_cleared_while_messages_are_made_is_nowhere(opened: Opener, tmp_
             go_on.wait()
 
     memory = opened(tmp_path, FakeEmbedder(fail=stop_at_answers))
+    memory.remember("Hello", "Hi")
+    memory.search("Hello", mode="hybrid", wait=None)
     for number in range(10):
         memory.remember(f"secret{number}word", "An answer")
     memory.flush()
