@@ -166,24 +166,25 @@ class MessageKeeper:
         """Make the vectors of some turns whose words are there; tells whether there were any without."""
         collection = self._collection
         since = collection.journal.read(lambda journal: journal.last_change())
-        collection.catch_up()
+        collection.catch_up()  # from here on, all turns that are looked at were there at that change
         table, _ = collection.store._snapshot()
         start, end = table.messages.with_vectors, table.messages.with_words
         if start >= end or table.vectors is None or not collection.embeds:
             return False
         embedder, dimensions = collection.embedder, table.vectors.dimensions
         turns = [table.turn(entry) for entry in range(start, min(end, start + AT_ONCE))]
-        made = self._kept_vectors(turns, embedder_name(embedder), dimensions)
+        made, is_new = self._kept_vectors(turns, embedder_name(embedder), dimensions), False
         if not made:
             turns = turns[: TEXTS_A_CALL // 2]
             embedded = self._embedded(table, start, turns, embedder, dimensions)
             if embedded is None:
                 return True
-            made = embedded
-            self._keep(turns, made, embedder_name(embedder), since)
+            made, is_new = embedded, True
         rows, scales = (np.stack(arrays) for arrays in zip(*made, strict=True))
         with collection.changing:
             if embedder is collection.embedder and not collection.closed:
+                if is_new:
+                    self._keep(turns, made, embedder_name(embedder), since)
                 collection.store._change_messages(table, lambda messages: messages.add_vectors(start, rows, scales))
         return True
 
