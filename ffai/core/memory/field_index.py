@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
 import numpy as np
@@ -139,8 +139,8 @@ class _Values:
         self._number_of: dict[Hashable, int] = {}
         self._keys: list[Hashable] = []
         self._counts: list[int] = []
-        self._found: OrderedDict[int, tuple[Entries, int]] = OrderedDict()
-        """Entries with a value that was asked for, and how far was looked; the latest last."""
+        self._found: OrderedDict[frozenset[int], tuple[Entries, int]] = OrderedDict()
+        """Entries with one of some values that were asked for, and how far was looked; the latest last."""
 
     def extend(self, turns: Sequence[Mapping[str, Any]]) -> None:
         """Add the fields of the next turns."""
@@ -168,26 +168,25 @@ class _Values:
 
     def entries(self, keys: Set[Hashable], count: int) -> Entries:
         """Return the entries that have one of some values, of the first ``count``."""
-        numbers = self._numbers_of(keys)
-        if len(numbers) > 1:
-            return np.flatnonzero(self._is_one_of(numbers)[self._numbers.view(count)])
-        return self._entries_of(numbers[0], count) if numbers else np.empty(0, dtype=np.intp)
-
-    def _entries_of(self, number: int, count: int) -> Entries:
-        found, looked = self._found.pop(number, (np.empty(0, dtype=np.intp), 0))
+        numbers = frozenset(self._numbers_of(keys))
+        if not numbers:
+            return np.empty(0, dtype=np.intp)
+        found, looked = self._found.pop(numbers, (np.empty(0, dtype=np.intp), 0))
         if looked < self.read:
-            new = np.flatnonzero(self._numbers.view(self.read)[looked:] == number) + looked
+            new = np.flatnonzero(self._have(numbers, self._numbers.view(self.read)[looked:])) + looked
             found = np.concatenate([found, new]) if new.size else found
-        self._found[number] = found, self.read
+        self._found[numbers] = found, self.read
         while sum(len(entries) for entries, _ in self._found.values()) > max(self.read, len(found)):
             self._found.popitem(last=False)
         return found if count == self.read else found[: np.searchsorted(found, count)]
 
-    def _is_one_of(self, numbers: Sequence[int]) -> NDArray[np.bool_]:
-        """Return for each number whether it is one of some; -1 leads to the last place, which is none."""
-        chosen = np.zeros(len(self._counts) + 1, dtype=np.bool_)
-        chosen[numbers] = True
-        return chosen
+    def _have(self, wanted: Collection[int], numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell which numbers are one of some; -1 leads to the last place, which is none."""
+        if len(wanted) == 1:
+            return np.asarray(numbers == next(iter(wanted)))
+        chosen: NDArray[np.bool_] = np.zeros(len(self._counts) + 1, dtype=np.bool_)
+        chosen[list(wanted)] = True
+        return chosen[numbers]
 
     def among(self, entries: Entries, keys: Set[Hashable]) -> Entries:
         """Return those of some entries that have one of some values."""
@@ -196,8 +195,7 @@ class _Values:
             return entries[:0]
         if sum(self._counts[number] for number in numbers) == self.read:
             return entries
-        theirs = self._numbers.view(self.read)[entries]
-        chosen: Entries = entries[theirs == numbers[0] if len(numbers) == 1 else self._is_one_of(numbers)[theirs]]
+        chosen: Entries = entries[self._have(numbers, self._numbers.view(self.read)[entries])]
         return chosen
 
     def keys_of(self, entries: Entries) -> set[Hashable]:
