@@ -156,7 +156,9 @@ class MemoryScope:
             ffai.errors.ScopeValidationError: actor_id is missing: actor_type is 'user', and they go together.
         """
         if self is NO_SCOPE:  # most calls have none, and each is checked before a model is called
-            return NO_SCOPE if operation == "search" else _NOBODYS
+            return NO_SCOPE if operation == "search" else NOBODYS
+        if self is NOBODYS:
+            return self
         wrong = pair_violations(self.actor_id, self.actor_type)
         if operation == "add":
             wrong += adding_violations(self.actor_type, self.actor_name, self.conversation_id)
@@ -241,7 +243,7 @@ SCOPE_FIELDS = tuple(field.name for field in fields(MemoryScope))
 _TEXTS = tuple(name for name in SCOPE_FIELDS if name != "participant_ids")
 NO_SCOPE = MemoryScope()
 """The empty scope: it says nothing."""
-_NOBODYS = MemoryScope(source_type=DEFAULT_SOURCE)
+NOBODYS = MemoryScope(source_type=DEFAULT_SOURCE)
 """What a turn without a scope is stored with."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ffai.core.scope import NO_SCOPE, MemoryScope, Operation
+from ffai.core.scope import NO_SCOPE, NOBODYS, MemoryScope, Operation
 from ffai.errors import ArgumentTypeError, ScopeValidationError, Violation
 
 Scope = MemoryScope | Mapping[str, Any]
@@ -51,6 +51,8 @@ class ScopePolicy:
         Raises:
             ScopeValidationError, ArgumentTypeError: it can't be used.
         """
+        if self is OPEN and (scope is None or scope is NOBODYS):
+            return NOBODYS  # most calls: their caller waits
         given = MemoryScope.of(scope)
         if given.participant_ids:  # they are not stored: the conversation that lies under them is
             given = replace(given, participant_ids=None)
@@ -72,6 +74,8 @@ class ScopePolicy:
         Raises:
             ScopeValidationError, ArgumentTypeError: it can't be used.
         """
+        if self is OPEN and scope is None:
+            return NO_SCOPE
         merged = self.default.merged(MemoryScope.of(scope))
         if merged.conversation_id and merged.participant_ids:
             merged = replace(merged, participant_ids=None)
@@ -80,7 +84,7 @@ class ScopePolicy:
     @property
     def is_open(self) -> bool:
         """Whether calls may have any scope, and none."""
-        return self == _OPEN
+        return self == OPEN
 
     def _allowed(self, scope: MemoryScope, operation: Operation) -> MemoryScope:
         checked = scope.validate(operation)
@@ -97,4 +101,5 @@ class ScopePolicy:
         return checked
 
 
-_OPEN = ScopePolicy()
+OPEN = ScopePolicy()
+"""The policy of those who have set none."""

@@ -18,7 +18,7 @@ from ffai.core.arguments import check_ids
 from ffai.core.history.histories import Histories
 from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.scope import MemoryScope, check_actor_id
-from ffai.core.scope_policy import Scope, ScopePolicy
+from ffai.core.scope_policy import OPEN, Scope, ScopePolicy
 from ffai.core.turn import text_of
 from ffai.errors import ArgumentTypeError, ClosedError, InvalidArgumentError, UnknownReferenceError
 from ffai.typing import Prompt, Status
@@ -77,7 +77,7 @@ class WorkflowEngine:
 
     def __init__(self, client: Any, recorder: HistoryRecorder, *, agent_actor_id: str | None = None) -> None:
         self._recorder, self._agent = recorder, check_actor_id("agent_actor_id", agent_actor_id)
-        self._board, self._policy = Switchboard(client), ScopePolicy()
+        self._board, self._policy = Switchboard(client), OPEN
 
     @property
     def client(self) -> Any:

@@ -18,7 +18,7 @@ from ffai.core.history.permanent import PermanentHistory
 from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.history.records import Record, Records, raw_record
 from ffai.core.history.scoped import ScopedPermanent
-from ffai.core.scope_policy import Scope, ScopePolicy
+from ffai.core.scope_policy import OPEN, Scope
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +37,7 @@ class HistoryQueries:
 
     def __init__(self, recorder: HistoryRecorder, exporter: HistoryExporter, *, auto_persist: bool) -> None:
         self._recorder, self._exporter, self._auto_persist = recorder, exporter, auto_persist
-        self._policy = ScopePolicy()
+        self._policy = OPEN
 
     def _seen(self, scope: Scope | None = None) -> Histories:
         return self._recorder.seen_by(self._policy.searching(scope))

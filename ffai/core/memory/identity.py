@@ -14,14 +14,14 @@ from ffai._text import clean_text
 from ffai.core.arguments import check_dict, check_str, check_timestamp
 from ffai.core.memory.jsontext import to_json
 from ffai.core.redact import Redactor, redact_strings
-from ffai.core.scope import NO_SCOPE, MemoryScope, check_actor_id
+from ffai.core.scope import NOBODYS, MemoryScope, check_actor_id
 from ffai.typing import Metadata
 
 _REDACTED = "redacted"
 """The note that a turn was redacted when it was accepted."""
 
 
-_ANYBODYS = f', "scope": {json.dumps(NO_SCOPE.validate("add").to_metadata())}'
+_ANYBODYS = f', "scope": {json.dumps(NOBODYS.to_metadata())}'
 """The note of a turn that was stored without a scope."""
 
 
@@ -82,7 +82,11 @@ def new_turn(
 
 def _noted_scope(scope: MemoryScope | None, agent_actor_id: str | None) -> str:
     """Write whose turn it is, as part of a JSON object."""
-    noted = _ANYBODYS if scope is None else f', "scope": {to_json(scope.validate("add").to_metadata(), "scope")}'
+    noted = (
+        _ANYBODYS
+        if scope is None or scope is NOBODYS
+        else f', "scope": {to_json(scope.validate("add").to_metadata(), "scope")}'
+    )
     agent = check_actor_id("agent_actor_id", agent_actor_id)
     return noted if agent is None else f'{noted}, "agent_actor_id": {to_json(agent, "agent_actor_id")}'
 

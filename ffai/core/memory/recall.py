@@ -24,7 +24,7 @@ from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts
 from ffai.core.redact import Redactor, redactor_of
 from ffai.core.scope import check_actor_id
-from ffai.core.scope_policy import Scope, ScopePolicy
+from ffai.core.scope_policy import OPEN, Scope, ScopePolicy
 from ffai.core.similarity import Vector
 from ffai.core.speaker import in_the_third_person
 from ffai.errors import ArgumentTypeError, ClosedError, ScopeValidationError, Violation
@@ -41,7 +41,7 @@ class Recall:
         self.redact = redactor_of(redact)
         """What replaces secrets in texts that come in; ``None`` where nothing does."""
         self._shared = Shared(Collection(embeddings, store if store is not None else TurnVectorStore()))
-        self._policy = ScopePolicy()
+        self._policy = OPEN
 
     def scoped(self, scope: Scope) -> Self:
         """Return this memory as one person sees it: the same turns, with a scope under that of each call.
