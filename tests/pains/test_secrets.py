@@ -93,6 +93,7 @@ def test_a_secret_reaches_no_file_no_embedder_and_no_log(opened, tmp_path, caplo
     assert leaks(tmp_path) == set()  # the journal, before anything is embedded
     ffai.flush()
     ffai.generate_response("Again: {{plan.response}}")
+    ffai.flush()  # else the file is being written while it is looked at
     assert ffai.history.persist_all_histories()
     frame = ffai.history.history_to_dataframe()
     assert leaks(tmp_path) == set()
