@@ -25,6 +25,7 @@ from ffai.core.memory.vectorise import TEXTS_A_CALL, embed_texts
 from ffai.core.memory.vectors import as_bytes
 from ffai.core.memory.words import VERSION, words_of
 from ffai.core.memory.words_row import as_row, from_row
+from ffai.core.redact import redact
 from ffai.core.similarity import Vector, unit
 from ffai.errors import JournalError
 
@@ -215,35 +216,37 @@ class MessageKeeper:
         """Embed the messages of turns; ``None`` where that has to wait."""
         assert table.vectors is not None  # noqa: S101 - there are turns
         wholes = table.vectors.exact(table.first_rows.view(start + len(turns))[start:])
-        texts = [text for turn in turns for text in _embedded_texts(turn)]
         self._collection.queries.let_pass()
-        try:
-            vectors = self._vectors_of(texts, embedder, dimensions)
-        except BaseException as error:  # noqa: BLE001 - a library in Rust panics with one
-            logger.warning("Questions and answers can't be embedded just now, it is tried again: %s", error)
-            self._not_before = time.monotonic() + PAUSE_AFTER_ERROR
-            return None
+        vectors: list[Vector | None] = []
+        left = [[text for turn in turns for text in _embedded_texts(turn)]]
+        while left:
+            texts = left.pop()
+            try:
+                vectors += embed_texts(embedder, texts, dimensions) if texts else []
+            except BaseException as error:  # noqa: BLE001 - a library in Rust panics with one
+                if is_transient(error) or concerns_every_text(error):
+                    self._postpone(error)
+                    return None
+                half = len(texts) // 2
+                if half:
+                    left += [texts[half:], texts[:half]]
+                    continue
+                logger.info("A message can't be embedded; its whole turn stands for it: %s", _told(error))
+                vectors.append(None)
         each = iter(vectors)
         return [
             _made(turn, whole, [next(each) for _ in _embedded_texts(turn)])
             for turn, whole in zip(turns, wholes, strict=True)
         ]
 
-    def _vectors_of(self, texts: Sequence[str], embedder: Embedder, dimensions: int) -> list[Vector | None]:
-        """Embed texts; where one is refused for what it is, it has no vector."""
-        if not texts:
-            return []
-        try:
-            return list(embed_texts(embedder, texts, dimensions))
-        except Exception as error:
-            if is_transient(error) or concerns_every_text(error):
-                raise
-        if len(texts) == 1:
-            return [None]
-        half = len(texts) // 2
-        return [
-            vector for some in (texts[:half], texts[half:]) for vector in self._vectors_of(some, embedder, dimensions)
-        ]
+    def _postpone(self, error: BaseException) -> None:
+        logger.warning("Questions and answers can't be embedded just now, it is tried again: %s", _told(error))
+        self._not_before = time.monotonic() + PAUSE_AFTER_ERROR
+
+
+def _told(error: BaseException) -> str:
+    """Say what went wrong: an error may quote the text, or a key."""
+    return redact(f"{type(error).__name__}: {error}")
 
 
 def _text_sum(turn: NewTurn) -> int:
