@@ -6,14 +6,15 @@ import asyncio
 import copy
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ffai.chat.calling import acall, astream, call, stream
 from ffai.chat.message import check_prompt
 from ffai.chat.reply import ChatReply
-from ffai.chat.streaming import ReplyStream
+from ffai.chat.streaming import AsyncReplyStream, ReplyStream
 from ffai.core.arguments import check_ids
 from ffai.core.history.histories import Histories
 from ffai.core.history.recorder import HistoryRecorder
@@ -57,6 +58,24 @@ class _Question:
         """Whether the caller asked for JSON."""
         wanted = self.kwargs.get("response_format")
         return wanted is not None and wanted != {"type": "text"}
+
+
+class _Watched:
+    """A call while it is made. If it raises, or is broken off, that is recorded, and the error goes on."""
+
+    def __init__(
+        self,
+        record: Callable[[_Question, BaseException, str | None], None],
+        question: _Question,
+        answer: ReplyStream | AsyncReplyStream | None = None,
+    ) -> None:
+        self._record, self._question, self._answer = record, question, answer
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self._record(self._question, error, None if self._answer is None else self._answer.text)
 
 
 class WorkflowEngine:
@@ -151,12 +170,8 @@ class WorkflowEngine:
             Exception: whatever the client raises; the call is recorded as failed.
         """
         question = self._question(prompt, prompt_name, history, options, scope, kwargs)
-        with question.line.conversation.put_away(question.brings_history):
-            try:
-                reply = call(question.line.client, question.sent, **question.kwargs)
-            except BaseException as error:
-                self._record_failure(question, error)
-                raise
+        with question.line.conversation.put_away(question.brings_history), _Watched(self._record_failure, question):
+            reply = call(question.line.client, question.sent, **question.kwargs)
         return self._record(question, reply)
 
     def agenerate_response(
@@ -184,12 +199,8 @@ class WorkflowEngine:
         kwargs: dict[str, Any],
     ) -> ResponseResult:
         question = self._question(prompt, prompt_name, history, options, scope, kwargs)
-        with question.line.conversation.put_away(question.brings_history):
-            try:
-                reply = await acall(question.line.client, question.sent, **question.kwargs)
-            except BaseException as error:
-                self._record_failure(question, error)
-                raise
+        with question.line.conversation.put_away(question.brings_history), _Watched(self._record_failure, question):
+            reply = await acall(question.line.client, question.sent, **question.kwargs)
         return self._record(question, reply)
 
     def stream_response(
@@ -226,26 +237,19 @@ class WorkflowEngine:
         with question.line.conversation.put_away(question.brings_history):
             # Opened with the first piece, inside the block: some clients ask their server as soon as they are called.
             answer = ReplyStream.opened_by(lambda: stream(question.line.client, question.sent, **question.kwargs))
-            try:
+            with closing(answer), _Watched(self._record_failure, question, answer):
                 yield from answer
                 reply = answer.reply
-            except BaseException as error:
-                self._record_failure(question, error, answer.text)
-                answer.close()
-                raise
         self._record(question, reply)
 
     async def _apieces(self, question: _Question) -> AsyncIterator[str]:
         with question.line.conversation.put_away(question.brings_history):
             answer = astream(question.line.client, question.sent, **question.kwargs)
-            try:
-                async for piece in answer:
-                    yield piece
-                reply = answer.reply
-            except BaseException as error:
-                self._record_failure(question, error, answer.text)
-                await answer.aclose()
-                raise
+            async with aclosing(answer):
+                with _Watched(self._record_failure, question, answer):
+                    async for piece in answer:
+                        yield piece
+                    reply = answer.reply
         self._record(question, reply)
 
     def _question(
@@ -322,7 +326,7 @@ class WorkflowEngine:
             turn_id=interaction.turn_id,
         )
 
-    def _record_failure(self, question: _Question, error: BaseException, text: str | None = None) -> None:
+    def _record_failure(self, question: _Question, error: BaseException, text: str | None) -> None:
         """Record a call that raised, or was broken off: what came of it is kept, and not remembered."""
         broken_off = isinstance(error, (GeneratorExit, KeyboardInterrupt, asyncio.CancelledError))
         status: Status = "aborted" if broken_off else "failed"
