@@ -16,7 +16,7 @@ from ffai.core.memory.filters import TurnFilter, Where
 from ffai.core.memory.question import Mode, Question
 from ffai.core.redact import Redactor
 from ffai.core.scope import check_actor_id
-from ffai.core.scope_policy import Scope, ScopePolicy
+from ffai.core.scope_policy import Scope, ScopePolicy, scope_taken_now
 from ffai.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ class HistoryManager(HistoryQueries):
             distinct=True,
         )
 
+    @scope_taken_now
     async def asearch(
         self,
         query: str,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ffai.core.scope import NO_SCOPE, NOBODYS, MemoryScope, Operation
 from ffai.errors import ArgumentTypeError, ScopeValidationError, Violation
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Scope = MemoryScope | Mapping[str, Any]
 """A scope, or a mapping of its fields."""
 ScopeGuard = Callable[[MemoryScope], MemoryScope]
@@ -99,6 +102,33 @@ class ScopePolicy:
             told = f"a scope is required: give {needed}, or MemoryScope.all() for everybody's turns"
             raise ScopeValidationError([Violation("scope", "required", told)])
         return checked
+
+
+def scope_taken_now(call: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Let a coroutine function take its ``scope`` when it is called, not when what it returns begins to run.
+
+    A mapping that is changed in between must not make it somebody else's call.
+
+    Examples:
+        >>> import asyncio
+        >>> @scope_taken_now
+        ... async def whose(scope=None):
+        ...     return scope.actor_id
+        >>> scope = {"actor_id": "alice", "actor_type": "user"}
+        >>> asked = whose(scope=scope)
+        >>> scope["actor_id"] = "bob"
+        >>> asyncio.run(asked)
+        'alice'
+    """
+
+    @functools.wraps(call)
+    def taken(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        given: Any = kwargs.get("scope")
+        if given is not None:
+            kwargs["scope"] = MemoryScope.of(given)
+        return call(*args, **kwargs)
+
+    return taken
 
 
 OPEN = ScopePolicy()

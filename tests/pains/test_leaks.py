@@ -438,6 +438,31 @@ async def test_the_scope_is_that_of_the_moment_a_call_is_made() -> None:
         assert ffai.history.scoped(MemoryScope.user(name)).get_prompt_history() == [f"I am {name}"]
 
 
+@pytest.mark.parametrize("name", ["search", "list", "forget", "export", "index", "history"])
+async def test_no_other_call_follows_a_scope_that_changes(tmp_path: Path, name: str) -> None:
+    memory = Memory(FakeEmbedder())
+    for scope in (ALICE, BOB):
+        memory.remember(f"{scope.actor_id} was here", "Yes.", scope=scope)
+    memory.flush()
+    history = FFAI(FakeClient(), memory=memory).history
+    calls: dict[str, Callable[[Any], Any]] = {
+        "search": lambda scope: memory.asearch("was here", scope=scope),
+        "list": lambda scope: memory.alist(scope=scope),
+        "forget": lambda scope: memory.aforget(scope=scope),
+        "export": lambda scope: memory.aexport_jsonl(tmp_path / "out.jsonl", scope=scope),
+        "index": lambda scope: memory.aindex_turn({"role": "user", "content": "alice is new"}, scope=scope),
+        "history": lambda scope: history.asearch("was here", scope=scope),
+    }
+    given = ALICE.as_dict()
+    asked = calls[name](given)
+    given["actor_id"] = "bob"
+    result = told(await asked)
+    exported = (tmp_path / "out.jsonl").read_text() if name == "export" else ""
+    assert "bob" not in result + exported
+    assert memory.scoped(BOB).count() == 1
+    memory.close()
+
+
 @pytest.mark.parametrize("scope", [MemoryScope.shared("bob"), {"source_type": "document"}])
 def test_a_view_without_a_person_hears_nobody(scope: Any) -> None:
     ffai = FFAI(FakeClient())

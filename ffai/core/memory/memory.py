@@ -26,7 +26,7 @@ from ffai.core.memory.upkeep import Upkeep
 from ffai.core.memory.vectorise import embed_turns, texts_and_parts
 from ffai.core.redact import Redactor
 from ffai.core.scope import MemoryScope, with_known_conversation
-from ffai.core.scope_policy import Scope
+from ffai.core.scope_policy import Scope, scope_taken_now
 from ffai.core.similarity import Vector
 from ffai.core.turn import turn_text
 from ffai.errors import InvalidArgumentError
@@ -93,12 +93,14 @@ class Memory(Upkeep):
         position = self._add(new, embed_turns(embedder, [new.text])[0], embedder)
         return self.index_turn_text(text, turn, metadata, scope=scope) if position is None else position
 
+    @scope_taken_now
     async def aindex_turn(
         self, turn: dict[str, Any], metadata: Metadata | None = None, *, scope: Scope | None = None
     ) -> int:
         """Await :meth:`index_turn`."""
         return await self.aindex_turn_text(turn_text(turn), turn, metadata, scope=scope)
 
+    @scope_taken_now
     async def aindex_turn_text(
         self, text: str, turn: dict[str, Any], metadata: Metadata | None = None, *, scope: Scope | None = None
     ) -> int:

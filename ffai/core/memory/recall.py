@@ -24,7 +24,7 @@ from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts
 from ffai.core.redact import Redactor, redactor_of
 from ffai.core.scope import check_actor_id
-from ffai.core.scope_policy import OPEN, Scope, ScopePolicy
+from ffai.core.scope_policy import OPEN, Scope, ScopePolicy, scope_taken_now
 from ffai.core.similarity import Vector
 from ffai.core.speaker import in_the_third_person
 from ffai.errors import ArgumentTypeError, ClosedError, ScopeValidationError, Violation
@@ -179,6 +179,7 @@ class Recall:
             if (hits := asking.find(self._collection, embedder, vectors, question)) is not None:
                 return hits
 
+    @scope_taken_now
     async def asearch(
         self,
         query: str,
@@ -267,6 +268,7 @@ class Recall:
 
     # Listing: last, because from here on the class has a list of its own
 
+    @scope_taken_now
     async def alist(
         self,
         *,

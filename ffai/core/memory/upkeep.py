@@ -24,7 +24,7 @@ from ffai.core.memory.reembedding import Progress
 from ffai.core.memory.status import FlushResult, ForgetResult, MemoryStatus
 from ffai.core.memory.verifying import VerifyReport
 from ffai.core.scope import MemoryScope
-from ffai.core.scope_policy import Scope
+from ffai.core.scope_policy import Scope, scope_taken_now
 from ffai.errors import InvalidArgumentError
 
 
@@ -76,6 +76,7 @@ class Upkeep(Recall):
             selection = select(self._collection, wanted)
         return export_turns(selection, target, vectors=vectors)
 
+    @scope_taken_now
     async def aexport_jsonl(
         self,
         path: str | os.PathLike[str],
@@ -134,6 +135,7 @@ class Upkeep(Recall):
         of_line = None if self._policy.is_open else self._policy.adding
         return LogOwner(allowed, is_given=is_given, source=source, of_line=of_line)
 
+    @scope_taken_now
     async def aimport_jsonl(
         self,
         path: str | os.PathLike[str],
@@ -201,6 +203,7 @@ class Upkeep(Recall):
             raise InvalidArgumentError("forget needs turn_ids, where or scope; clear() forgets everything.")
         return forgetting.forget(self._open, ids, wanted)
 
+    @scope_taken_now
     async def aforget(
         self,
         turn_ids: str | Ids[str] | None = None,
