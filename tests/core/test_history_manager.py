@@ -158,5 +158,5 @@ async def test_flush_is_the_memorys(history, talk):
 @pytest.mark.parametrize("name", ["search", "flush"])
 def test_each_waiting_method_has_its_async_twin(name):
     sync, twin = getattr(HistoryManager, name), getattr(HistoryManager, f"a{name}")
-    assert inspect.iscoroutinefunction(twin)
+    assert inspect.iscoroutinefunction(inspect.unwrap(twin))
     assert inspect.signature(sync) == inspect.signature(twin)

@@ -348,7 +348,7 @@ def test_every_method_that_embeds_or_waits_has_its_twin_with_the_same_signature(
     for name in ("index_turn", "index_turn_text", "search", "reindex", "flush", "close"):
         plain, twin = getattr(Memory, name), getattr(Memory, f"a{name}")
         assert inspect.signature(plain) == inspect.signature(twin)
-        assert inspect.iscoroutinefunction(twin)
+        assert inspect.iscoroutinefunction(inspect.unwrap(twin))
 
 
 # Loops that come and go
