@@ -199,7 +199,12 @@ class HistoryRecorder(Histories):
             if self._memory is not None and reason is None and text is not None:
                 try:
                     turn_id = self._memory.remember(
-                        text_of(said), text, scope=whose, timestamp=now, metadata=plain_copy(attached), **agent
+                        self._new_in(text_of(said), whose),
+                        text,
+                        scope=whose,
+                        timestamp=now,
+                        metadata=plain_copy(attached),
+                        **agent,
                     )
                 except ClosedError:  # another user of the memory has closed it; the answer is there all the same
                     reason = "memory_closed"
@@ -255,6 +260,11 @@ class HistoryRecorder(Histories):
         ids = check_ids("turn_ids", turn_ids)
         with self._turn, self._lock:
             return {"history_calls": self._log.forget(ids), "permanent_turns": self._permanent.forget(ids)}
+
+    def _new_in(self, said: str, scope: MemoryScope) -> str:
+        """Return what memory does not know already: a prompt without what it has recalled itself."""
+        without: Any = getattr(self._memory, "without_recalled", None)
+        return str(without(said, scope=scope)) if callable(without) else said
 
     def _say_closed(self) -> None:
         if "memory_closed" not in self.skipped:

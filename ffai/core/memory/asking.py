@@ -69,7 +69,7 @@ def _find(collection: Collection, vectors: Sequence[Vector], question: Question)
         selection = _with_words(selection, by_words_alone=by_words_alone)
     if not len(selection):
         return []
-    return found_turns(selection, _ranker(selection, vectors, question), question)
+    return found_turns(selection, ranker(selection, vectors, question), question)
 
 
 def _with_words(selection: Selection, *, by_words_alone: bool) -> Selection:
@@ -80,7 +80,14 @@ def _with_words(selection: Selection, *, by_words_alone: bool) -> Selection:
     return selection
 
 
-def _ranker(selection: Selection, vectors: Sequence[Vector], question: Question) -> Ranker:
+def ranker(selection: Selection, vectors: Sequence[Vector], question: Question) -> Ranker:
+    """Return the order in which turns answer a question.
+
+    Args:
+        selection: the turns, at least one.
+        vectors: those of :func:`embedded_texts`.
+        question: what is asked.
+    """
     if question.mode == "vector":
         return Closest(selection, vectors[0], question.threshold)
     if vectors:

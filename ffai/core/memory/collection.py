@@ -14,6 +14,7 @@ from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder, embedder_nam
 from ffai.core.memory.exit import end_at_exit
 from ffai.core.memory.indexing import Indexer
 from ffai.core.memory.journal_file import Arrival, Durability, FailedTurn
+from ffai.core.memory.knowledge_store import KnowledgeStore
 from ffai.core.memory.ledger import Ledger
 from ffai.core.memory.message_keeper import MessageKeeper
 from ffai.core.memory.place import Place
@@ -63,8 +64,8 @@ class Collection(Ledger):
         super().__init__(embedder, store, place, durability)
         self.chores: list[Callable[[], float | None]] = []
         """What the worker looks after besides, each time it works; each tells in how many seconds to come again."""
-        self.messages = MessageKeeper(self)
-        self.chores.append(self.messages)
+        self.knowledge, self.messages = KnowledgeStore(self), MessageKeeper(self)
+        self.chores += [self.knowledge, self.messages]
         self.queries = Turnstile()
         self.epoch = 0
         """Is another number when turns that are being embedded are not wanted any more."""
@@ -88,7 +89,7 @@ class Collection(Ledger):
 
     def retry_failed(self) -> int:
         """Make the failed turns pending again; returns how many."""
-        count = self.journal.write(lambda journal: journal.retry_failed())
+        count = self.journal.write(lambda journal: journal.retry_failed()) + self.knowledge.retry_failed()
         self._indexer.go_on()
         if count:
             self._worker.poke()
@@ -105,7 +106,7 @@ class Collection(Ledger):
         if self.closed or not self.embeds or self._indexer.paused:
             return False
         with self.changing:  # a turn leaves the waiting ones a moment before it is in the store
-            return self.journal.read(lambda journal: journal.count_due(up_to)) > 0
+            return self.journal.read(lambda journal: journal.count_due(up_to)) > 0 or self.knowledge.waits
 
     @property
     def embeds(self) -> bool:
@@ -219,6 +220,8 @@ class Collection(Ledger):
             oldest_pending=None if since is None else max(0.0, time.time() - since),
             failed=failed,
             unprepared=self.messages.unprepared,
+            knowledge=self.knowledge.count(),
+            knowledge_pending=self.knowledge.count_waiting(),
             not_durable=self.journal.not_durable,
             problem=self._problem(),
             files=self.place.files() if self.place else {},

@@ -52,6 +52,24 @@ def erase_all(place: Place) -> None:
         raise StoreError(f"What was forgotten is in the files until they can be removed: {error}.") from error
 
 
+def erase_knowledge(place: Place) -> None:
+    """Take knowledge and threads out of the journals that were moved aside.
+
+    Raises:
+        StoreError: one can't be written; what it holds is still there.
+    """
+    try:
+        for path in place.set_aside():
+            if _is_journal(path):
+                _drop_from_journal(path, ())
+    except OSError as error:
+        raise StoreError(f"What was forgotten is in the files until they can be written: {error}.") from error
+
+
+def _is_journal(path: Path) -> bool:
+    return ".sqlite3." in path.name
+
+
 def _drop(path: Path, turn_ids: Ids[str]) -> int:
     with suppress(StoreFileNotFoundError):
         return drop_rows(path, turn_ids)
@@ -59,7 +77,7 @@ def _drop(path: Path, turn_ids: Ids[str]) -> int:
 
 
 def _drop_aside(path: Path, turn_ids: Ids[str]) -> int:
-    if ".sqlite3." in path.name:
+    if _is_journal(path):
         return _drop_from_journal(path, turn_ids)
     try:
         return _drop(path, turn_ids)
@@ -69,10 +87,15 @@ def _drop_aside(path: Path, turn_ids: Ids[str]) -> int:
 
 
 def _drop_from_journal(path: Path, turn_ids: Ids[str]) -> int:
-    """Put a sound journal with the rest in the place of a damaged one."""
+    """Put a sound journal with the rest in the place of a damaged one, but for knowledge and threads.
+
+    What could be read of these is in the journal that took its place.
+    """
     found = salvage(path)
     rest = replace(
         found,
+        knowledge=(),
+        threads=(),
         **{
             name: [row for row in getattr(found, name) if row[0] not in turn_ids]
             for name in ("arrivals", "indexed", "parts")

@@ -37,7 +37,7 @@ class Expiring:
         if not self._is_worth_it(len(expired)):
             return None
         try:
-            forget(self._collection, expired, patience=0.0)
+            forget(self._collection, expired, patience=0.0, with_knowledge=False)  # a summary outlives them
         except StoreError:  # the files are being written, or can't be written just now
             return PAUSE_WHILE_IN_USE
         self._first_seen = None

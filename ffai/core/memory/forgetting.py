@@ -9,9 +9,11 @@ from contextlib import contextmanager, nullcontext
 
 from ffai.core.embeddings.protocol import forget_texts
 from ffai.core.memory.collection import Collection
-from ffai.core.memory.erasing import erase
+from ffai.core.memory.erasing import erase, erase_knowledge
 from ffai.core.memory.filters import EVERY_TURN, TurnFilter
 from ffai.core.memory.identity import NewTurn, is_content_id
+from ffai.core.memory.journal import Journal
+from ffai.core.memory.knowledge_place import is_within
 from ffai.core.memory.reading import read_collection
 from ffai.core.memory.saving import LONGEST_WRITE
 from ffai.core.memory.status import ForgetResult
@@ -29,6 +31,7 @@ def forget(
     wanted: TurnFilter = EVERY_TURN,
     *,
     patience: float = LONGEST_WRITE,
+    with_knowledge: bool = True,
 ) -> ForgetResult:
     """Forget turns; see :meth:`Memory.forget`.
 
@@ -37,14 +40,19 @@ def forget(
         turn_ids: only turns with these ids; ``None`` for any.
         wanted: only turns that fulfil this.
         patience: seconds to wait for another process that writes the files.
+        with_knowledge: whether what was made from the turns goes with them, and where all of a scope is forgotten, its
+            knowledge and its threads.
     """
     asked = (turn_ids or ()) if wanted.allows_all else ()  # unknown ones may be anybody's
     with collection.saver.kept_still(patience) if collection.saver else nullcontext():
         with collection.changing:
             collection.catch_up()
+            whole = _settled(collection, wanted) if turn_ids is None else None  # now: turns tell who took part in what
             ids = _chosen(collection, turn_ids, wanted)
             texts = [text for turn, _ in collection.store._turns_of(ids) for text in texts_and_parts(turn.text)]
             removed = _drop(collection, ids)
+            if with_knowledge:
+                removed |= forget_knowledge(collection, {*asked, *ids}, whole)
         removed["cache"] = forget_texts(collection.embedder, texts)
         with _finished_later(collection):
             removed |= _erase(collection, asked)
@@ -66,11 +74,19 @@ def _chosen(collection: Collection, turn_ids: Ids[str] | None, wanted: TurnFilte
     """Return the ids of the turns that are meant."""
     if turn_ids is not None and wanted.allows_all:
         return _known(collection, turn_ids)
-    waiting = collection.journal.drop(lambda journal: journal.unembedded())
-    others = [*waiting, *_unseen(collection)]
+    others = _not_in_store(collection)
     wanted = collection.store._settled(wanted, others)
     chosen = {*collection.store._chosen(wanted), *(turn.turn_id for turn in others if wanted.allows(turn))}
     return chosen if turn_ids is None else chosen & _known(collection, turn_ids)
+
+
+def _settled(collection: Collection, wanted: TurnFilter) -> TurnFilter:
+    return collection.store._settled(wanted, _not_in_store(collection)) if wanted.people else wanted
+
+
+def _not_in_store(collection: Collection) -> list[NewTurn]:
+    waiting = collection.journal.drop(lambda journal: journal.unembedded())
+    return [*waiting, *_unseen(collection)]
 
 
 def _unseen(collection: Collection) -> list[NewTurn]:
@@ -93,6 +109,48 @@ def _known(collection: Collection, turn_ids: Ids[str]) -> set[str]:
         for turn_id in here
         if turn_id in wanted or (is_content_id(turn_id) and turn_id.partition("-")[0] in wanted)
     }
+
+
+def forget_knowledge(collection: Collection, cited: Ids[str], whole: TurnFilter | None) -> dict[str, int]:
+    """Drop what was made from turns, and all knowledge and threads of a scope that is forgotten whole.
+
+    Args:
+        collection: whose it is.
+        cited: ids of the turns.
+        whole: the scope, if all of it is forgotten; people have given way to their conversations.
+    """
+
+    def change(journal: Journal) -> dict[str, int]:
+        removed = {"knowledge": journal.unteach_citing(cited), "threads": 0}
+        places = [place for place in journal.places() if is_within(place, whole)] if whole is not None else []
+        for place in places:
+            removed["knowledge"] += journal.unteach(place)
+            removed["threads"] += journal.clear_thread(place)
+        return {where: count for where, count in removed.items() if count}
+
+    return collection.journal.drop(change)
+
+
+def forget_entry(collection: Collection, place: str, key: str) -> bool:
+    """Forget what a key has in a place; see :meth:`Knowledge.forget`."""
+    with collection.saver.kept_still(LONGEST_WRITE) if collection.saver else nullcontext():
+        dropped = collection.knowledge.unteach(place, key)
+        _finish_forgetting_knowledge(collection)
+    return dropped
+
+
+def forget_thread(collection: Collection, place: str) -> int:
+    """Forget the messages of a thread; returns how many."""
+    with collection.saver.kept_still(LONGEST_WRITE) if collection.saver else nullcontext():
+        count = collection.journal.drop(lambda journal: journal.clear_thread(place))
+        _finish_forgetting_knowledge(collection)
+    return count
+
+
+def _finish_forgetting_knowledge(collection: Collection) -> None:
+    if collection.place is not None:
+        erase_knowledge(collection.place)
+        _wait_for_empty_log(collection)
 
 
 def _erase(collection: Collection, turn_ids: Ids[str] = ()) -> dict[str, int]:

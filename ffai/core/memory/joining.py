@@ -46,11 +46,12 @@ def take_in(collection: Collection, store: TurnVectorStore, embedder: Embedder) 
 
 
 def move_to(collection: Collection, open_it: Callable[[], Collection]) -> Collection:
-    """Open another collection, give it the turns that wait in this one, and end it. Nothing is indexed meanwhile."""
+    """Open another collection, give it what only this one's journal has, and end it. Nothing is indexed meanwhile."""
     with collection.changing:
         other = open_it()
-        waiting = Contents(arrivals=collection.journal.read(lambda journal: journal.contents().arrivals))
-        other.journal.write(lambda journal: journal.take_over(waiting))
+        own = collection.journal.read(lambda journal: journal.contents())
+        moved = Contents(arrivals=own.arrivals, knowledge=own.knowledge, threads=own.threads)
+        other.journal.write(lambda journal: journal.take_over(moved))
         collection.end_now()
     other.wake()
     return other

@@ -16,6 +16,7 @@ from collections.abc import Collection, Sequence
 from ffai.core.memory.identity import NewTurn, is_content_id
 from ffai.core.memory.journal_database import LAST_CHANGE
 from ffai.core.memory.journal_file import TURN, WAITING, Arrival, Contents, MessageRow, in_our_words
+from ffai.core.memory.journal_knowledge import note_dropped, take_over_knowledge
 from ffai.core.memory.journal_reader import JournalReader
 from ffai.core.memory.owner import lives
 from ffai.core.similarity import Vector
@@ -275,8 +276,9 @@ class Journal(JournalReader):
             The number of this change.
         """
         with self._writing() as db:
-            for table in ("arrivals", "indexed", "parts", "messages", "forgotten"):
+            for table in ("arrivals", "indexed", "parts", "messages", "forgotten", "knowledge", "threads"):
                 db.execute(f"DELETE FROM {table}")
+            note_dropped(db)
             db.execute("DELETE FROM facts WHERE name = 'embedding_again'")
             for name in ("clearing", "forgetting"):
                 _note(db, name, "1")
@@ -306,6 +308,7 @@ class Journal(JournalReader):
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", contents.facts)
             db.executemany("DELETE FROM arrivals WHERE turn_id = ?", [(row[0],) for row in contents.indexed])
             db.execute(f"DELETE FROM indexed WHERE {_THESE}", (waiting,))
+            take_over_knowledge(db, contents.knowledge, contents.threads)
 
     # Whose turn it is to embed
 

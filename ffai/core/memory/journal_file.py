@@ -26,7 +26,7 @@ WAIT_TO_OPEN = 3.0
 
 _APPLICATION_ID = 0x66666169
 """``ffai``, in the place SQLite has for telling files apart."""
-_VERSION = 4
+_VERSION = 5
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE arrivals (
@@ -57,11 +57,25 @@ CREATE TABLE messages (
 );
 """
 """What is derived from the question and the answer of a turn, each as a message of its own."""
+_KNOWLEDGE = """
+CREATE TABLE knowledge (
+    place TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, cites TEXT NOT NULL, content TEXT,
+    created_at REAL NOT NULL, updated_at REAL NOT NULL,
+    model TEXT, reason TEXT, vectors INTEGER NOT NULL DEFAULT 0, vector BLOB,
+    change INTEGER NOT NULL, UNIQUE (place, key)
+);
+CREATE TABLE threads (
+    place TEXT NOT NULL, number INTEGER NOT NULL, role TEXT NOT NULL, content TEXT NOT NULL, said_at REAL NOT NULL,
+    PRIMARY KEY (place, number)
+) WITHOUT ROWID;
+"""
+"""What was taught, and threads: see :mod:`~ffai.core.memory.journal_knowledge`."""
 _UPGRADES = {
     1: "ALTER TABLE arrivals ADD COLUMN accepted_at REAL NOT NULL DEFAULT 0;"
-    f"ALTER TABLE arrivals ADD COLUMN owner TEXT;{_TOMBSTONES}{_COUNTED}{_MESSAGES}",
-    2: _COUNTED + _MESSAGES,
-    3: _MESSAGES,
+    f"ALTER TABLE arrivals ADD COLUMN owner TEXT;{_TOMBSTONES}{_COUNTED}{_MESSAGES}{_KNOWLEDGE}",
+    2: _COUNTED + _MESSAGES + _KNOWLEDGE,
+    3: _MESSAGES + _KNOWLEDGE,
+    4: _KNOWLEDGE,
 }
 """What makes a journal of an earlier version one of this."""
 
@@ -148,14 +162,22 @@ class Contents:
     indexed: Sequence[Any] = ()
     parts: Sequence[Any] = ()
     facts: Sequence[Any] = ()
+    knowledge: Sequence[Any] = ()
+    threads: Sequence[Any] = ()
 
 
+KNOWLEDGE = "place, key, value, cites, content, created_at, updated_at, model, reason, vectors, vector"
+"""The columns of something that was taught."""
+THREADS = "place, number, role, content, said_at"
+"""The columns of a message of a thread."""
 CONTENTS = (
     f"SELECT {WAITING} FROM arrivals ORDER BY change",
     f"SELECT {TURN}, vector FROM indexed ORDER BY change",
     "SELECT turn_id, part, vector FROM parts ORDER BY turn_id, part",
-    "SELECT name, value FROM facts WHERE name NOT IN ('journal_id', 'last_change', 'cleared_at', 'complete_from')"
-    " ORDER BY name",
+    "SELECT name, value FROM facts WHERE name NOT IN ('journal_id', 'last_change', 'cleared_at', 'complete_from',"
+    " 'knowledge_change', 'knowledge_dropped') ORDER BY name",
+    f"SELECT {KNOWLEDGE} FROM knowledge ORDER BY rowid",
+    f"SELECT {THREADS} FROM threads ORDER BY place, number",
 )
 """Queries for the fields of :class:`Contents`."""
 
@@ -233,7 +255,7 @@ def _state(connection: sqlite3.Connection) -> Literal["new", "ready"] | int:
 def _make(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {_VERSION}")
-    _run(connection, _SCHEMA + _TOMBSTONES + _COUNTED + _MESSAGES)
+    _run(connection, _SCHEMA + _TOMBSTONES + _COUNTED + _MESSAGES + _KNOWLEDGE)
     connection.execute("INSERT INTO facts VALUES ('journal_id', ?)", (uuid.uuid4().hex,))
     connection.execute("INSERT INTO facts VALUES ('last_change', 0)")
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ffai.core.memory.identity import NewTurn
-from ffai.core.memory.journal_database import LAST_CHANGE, JournalDatabase
+from ffai.core.memory.journal_database import LAST_CHANGE
 from ffai.core.memory.journal_file import (
     CONTENTS,
     IN_MEMORY,
@@ -21,6 +21,7 @@ from ffai.core.memory.journal_file import (
     IndexedTurn,
     MessageRow,
 )
+from ffai.core.memory.journal_knowledge import JournalKnowledge
 from ffai.core.memory.owner import lives, this_process
 from ffai.core.similarity import Vector
 
@@ -28,7 +29,7 @@ _NO_LIMIT = 2**63 - 1
 _DUE = "failed = 0 AND retry_at <= ?"
 
 
-class JournalReader(JournalDatabase):
+class JournalReader(JournalKnowledge):
     """What a journal tells; see :class:`~ffai.core.memory.journal.Journal`, which also writes it."""
 
     @property

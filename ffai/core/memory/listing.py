@@ -70,6 +70,33 @@ def page_of(
     return TurnPage(tuple(turns), cursor_at(first[limit - 1]) if len(first) > limit else None)
 
 
+def newest(
+    selection: Selection, unembedded: Iterable[Unembedded], wanted: TurnFilter, *, since: float, limit: int, now: float
+) -> list[StoredTurn]:
+    """Return the last turns of a time that has not ended, oldest first; turns that don't tell when are not among them.
+
+    Args:
+        selection: those of the store that are wanted.
+        unembedded: those of the journal. One that is in the store too is taken from there.
+        wanted: what they must be like.
+        since: when the time begins, in seconds since the epoch.
+        limit: how many at the most.
+        now: the time, in seconds since the epoch.
+    """
+    entries = selection.entries()
+    timestamps = selection.table.noted.timestamps(entries)
+    in_time = np.flatnonzero(timestamps >= since)
+    entries = entries[in_time[np.argsort(timestamps[in_time], kind="stable")][max(0, len(in_time) - limit) :]]
+    found = [_stored(selection.table.turn(entry), "indexed") for entry in entries.tolist()]
+    stored = {turn.turn_id for turn in found}
+    for turn in unembedded:
+        place = _place_of(turn.turn, now) if wanted.allows(turn.turn) else None
+        if place is not None and place.timestamp >= since and place.turn_id not in stored:
+            found.append(_stored(*turn))
+    found.sort(key=lambda turn: turn.timestamp or 0.0)
+    return found[max(0, len(found) - limit) :]
+
+
 def _first_of(selection: Selection, limit: int, after: Place | None) -> dict[Place, int]:
     """Return the first entries after a place, by their places; turns of the same time and id have one place."""
     entries = selection.entries()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ffai.core.arguments import check_number, check_timeout, check_timestamp
-from ffai.core.conversation_id import is_internal
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import joining, sharing
 from ffai.core.memory.collection import Collection
@@ -25,7 +24,6 @@ from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.upkeep import Upkeep
 from ffai.core.memory.vectorise import embed_turns, texts_and_parts
 from ffai.core.redact import Redactor
-from ffai.core.scope import MemoryScope, with_known_conversation
 from ffai.core.scope_policy import Scope, scope_taken_now
 from ffai.core.similarity import Vector
 from ffai.core.turn import turn_text
@@ -167,23 +165,6 @@ class Memory(Upkeep):
         with self._shared.entering:
             self._open.accept(turn)
         return turn.turn_id
-
-    def accepted_scope(self, scope: Scope | None) -> MemoryScope:
-        """Return the scope that a turn is stored with: with the caller's own id of its conversation.
-
-        Raises:
-            ScopeValidationError: it can't be stored; the internal form of a conversation id is unknown.
-            ArgumentTypeError: it is no scope.
-        """
-        allowed = self._policy.adding(scope)
-        conversation = allowed.conversation_id
-        if conversation is None or not is_internal(conversation):
-            return allowed
-        self._collection.catch_up()
-        with self._collection.changing:
-            waiting = self._collection.journal.read(lambda journal: journal.unembedded())
-            known = self._collection.store._external_id(conversation, waiting)
-        return with_known_conversation(allowed, known)
 
     # Files and the end
 

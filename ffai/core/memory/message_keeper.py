@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ffai._fork import held_over_forks
 from ffai.core.embeddings.protocol import Embedder, embedder_name
-from ffai.core.memory.backoff import concerns_every_text, is_transient
+from ffai.core.memory.halving import Refused, embed_or_halve, told
 from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.journal_file import MessageRow
 from ffai.core.memory.keyword import TurnWords
@@ -25,7 +25,6 @@ from ffai.core.memory.vectorise import TEXTS_A_CALL, embed_texts
 from ffai.core.memory.vectors import as_bytes
 from ffai.core.memory.words import VERSION, words_of
 from ffai.core.memory.words_row import as_row, from_row
-from ffai.core.redact import redact
 from ffai.core.similarity import Vector, unit
 from ffai.errors import JournalError
 
@@ -217,22 +216,14 @@ class MessageKeeper:
         assert table.vectors is not None  # noqa: S101 - there are turns
         wholes = table.vectors.exact(table.first_rows.view(start + len(turns))[start:])
         self._collection.queries.let_pass()
-        vectors: list[Vector | None] = []
-        left = [[text for turn in turns for text in _embedded_texts(turn)]]
-        while left:
-            texts = left.pop()
-            try:
-                vectors += embed_texts(embedder, texts, dimensions) if texts else []
-            except BaseException as error:  # noqa: BLE001 - a library in Rust panics with one
-                if is_transient(error) or concerns_every_text(error):
-                    self._postpone(error)
-                    return None
-                half = len(texts) // 2
-                if half:
-                    left += [texts[half:], texts[:half]]
-                    continue
-                logger.info("A message can't be embedded; its whole turn stands for it: %s", _told(error))
-                vectors.append(None)
+        texts = [text for turn in turns for text in _embedded_texts(turn)]
+        try:
+            vectors = embed_or_halve(texts, lambda some: embed_texts(embedder, some, dimensions))
+        except BaseException as error:  # noqa: BLE001 - a library in Rust panics with one
+            self._postpone(error)
+            return None
+        for refused in (vector for vector in vectors if isinstance(vector, Refused)):
+            logger.info("A message can't be embedded; its whole turn stands for it: %s", refused)
         each = iter(vectors)
         return [
             _made(turn, whole, [next(each) for _ in _embedded_texts(turn)])
@@ -240,13 +231,8 @@ class MessageKeeper:
         ]
 
     def _postpone(self, error: BaseException) -> None:
-        logger.warning("Questions and answers can't be embedded just now, it is tried again: %s", _told(error))
+        logger.warning("Questions and answers can't be embedded just now, it is tried again: %s", told(error))
         self._not_before = time.monotonic() + PAUSE_AFTER_ERROR
-
-
-def _told(error: BaseException) -> str:
-    """Say what went wrong: an error may quote the text, or a key."""
-    return redact(f"{type(error).__name__}: {error}")
 
 
 def _text_sum(turn: NewTurn) -> int:
@@ -265,13 +251,13 @@ def _embedded_texts(turn: NewTurn) -> list[str]:
     return [text for text in (asked, answered) if text.strip()] if answered else []
 
 
-def _made(turn: NewTurn, whole: Vector, own: Sequence[Vector | None]) -> Made:
+def _made(turn: NewTurn, whole: Vector, own: Sequence[Vector | Refused]) -> Made:
     """Give the vectors of a turn's messages as bytes; what could not be embedded stands as the whole turn."""
     asked, answered = messages_of(turn)
     each = iter(own)
     vectors = []
     for text in (asked, answered):
-        vector = next(each) if answered and text.strip() else (None if text.strip() else np.zeros_like(whole))
-        vectors.append(unit(whole if vector is None else vector))
+        vector = np.zeros_like(whole) if not text.strip() else next(each) if answered else whole
+        vectors.append(unit(whole if isinstance(vector, Refused) else vector))
     rows, scales, _ = as_bytes(np.array(vectors, dtype=np.float32))
     return rows, scales

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Self
+from functools import partial
+from typing import Protocol, Self, TypeVar
 
 from ffai._text import clean_text
-from ffai.core.arguments import check_search, check_timeout, check_whole
+from ffai.core.arguments import check_search, check_timeout
+from ffai.core.conversation_id import is_internal
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import asking, joining
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.filters import TurnFilter, Where
 from ffai.core.memory.hit import TurnHit
-from ffai.core.memory.listing import Unembedded, page_of, place_at
+from ffai.core.memory.knowledge_place import is_seen
 from ffai.core.memory.question import Mode, Question
 from ffai.core.memory.shared import Shared
-from ffai.core.memory.turn_page import TurnPage
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.vectorise import calls_for, check_vectors, embed_texts
 from ffai.core.redact import Redactor, redactor_of
-from ffai.core.scope import check_actor_id
+from ffai.core.scope import MemoryScope, check_actor_id, with_known_conversation
 from ffai.core.scope_policy import OPEN, Scope, ScopePolicy, scope_taken_now
 from ffai.core.similarity import Vector
 from ffai.core.speaker import in_the_third_person
@@ -31,6 +31,18 @@ from ffai.errors import ArgumentTypeError, ClosedError, ScopeValidationError, Vi
 
 BARRIER = 2.0
 """Seconds a search waits, at the most, for turns that were accepted before it."""
+T = TypeVar("T")
+Found = TypeVar("Found", covariant=True)
+
+
+class Find(Protocol[Found]):
+    """Looks for what answers a question."""
+
+    def __call__(
+        self, collection: Collection, embedder: Embedder, vectors: Sequence[Vector], question: Question, /
+    ) -> Found | None:
+        """Return what is found; ``None`` where the embedder is no longer the one in use."""
+        ...
 
 
 class Recall:
@@ -167,17 +179,49 @@ class Recall:
             half_life=half_life,
             explain=explain,
         )
+        speaks = speaker if speaker_rewrite else None
+        hits = self._ask(question, speaks, wait, asking.find) or []
+        return self._noted(hits, scope)
+
+    def _ask(self, question: Question, speaker: str | None, wait: float | None, find: Find[T]) -> T | None:
+        """Embed a question once, and find what answers it; ``None`` where there is nothing to be found.
+
+        Args:
+            question: what is asked.
+            speaker: who says "I"; ``None`` leaves such words alone.
+            wait: seconds to wait, at the most, until what was accepted before can be found.
+            find: looks for it; ``None`` where the embedder is no longer the one in use.
+        """
         self._collection.wait_for_question(question, check_timeout(wait))
-        if top_k <= 0 or not self._collection.store.count():
-            return []
-        question = self._settled_question(question, speaker if speaker_rewrite else None)
+        if question.top_k <= 0 or self._is_empty:
+            return None
+        question = self._settled_question(question, speaker)
         while True:
             embedder = self.embeddings
             with self._collection.queries:
                 texts = asking.embedded_texts(self._collection, question)
                 vectors = embed_texts(embedder, texts) if texts else []
-            if (hits := asking.find(self._collection, embedder, vectors, question)) is not None:
-                return hits
+            if (found := find(self._collection, embedder, vectors, question)) is not None:
+                return found
+
+    async def _aask(self, question: Question, speaker: str | None, wait: float | None, find: Find[T]) -> T | None:
+        """Await :meth:`_ask`."""
+        await asyncio.to_thread(self._collection.wait_for_question, question, check_timeout(wait))
+        if question.top_k <= 0 or await asyncio.to_thread(lambda: self._is_empty):
+            return None
+        question = await asyncio.to_thread(self._settled_question, question, speaker)
+        while True:
+            embedder = self.embeddings
+            with self._collection.queries:
+                texts = await asyncio.to_thread(asking.embedded_texts, self._collection, question)
+                vectors = await self._aembed(embedder, texts) if texts else []
+            found = await asyncio.to_thread(find, self._collection, embedder, vectors, question)
+            if found is not None:
+                return found
+
+    @property
+    def _is_empty(self) -> bool:
+        return not self._collection.store.count() and not self._collection.knowledge.count()
 
     @scope_taken_now
     async def asearch(
@@ -211,21 +255,44 @@ class Recall:
             half_life=half_life,
             explain=explain,
         )
-        await asyncio.to_thread(self._collection.wait_for_question, question, check_timeout(wait))
-        if top_k <= 0 or not self._collection.store.count():
-            return []
-        question = await asyncio.to_thread(self._settled_question, question, speaker if speaker_rewrite else None)
-        while True:
-            embedder = self.embeddings
-            with self._collection.queries:
-                texts = await asyncio.to_thread(asking.embedded_texts, self._collection, question)
-                vectors = await self._aembed(embedder, texts) if texts else []
-            hits = await asyncio.to_thread(asking.find, self._collection, embedder, vectors, question)
-            if hits is not None:
-                return hits
+        speaks = speaker if speaker_rewrite else None
+        hits = await self._aask(question, speaks, wait, asking.find) or []
+        return self._noted(hits, scope)
+
+    def _noted(self, hits: list[TurnHit], scope: Scope | None) -> list[TurnHit]:
+        """Note what is handed out, so that it is not remembered as new where it comes back in a prompt."""
+        if hits:
+            self._shared.recalled.note((hit.text for hit in hits), self._policy.searching(scope).actor_id)
+        return hits
+
+    def _asked_scope(self, scope: Scope | None) -> MemoryScope:
+        return self._policy.searching(scope)
+
+    def _sees(self, scope: Scope | None) -> Callable[[str], bool]:
+        """Return what tells of a place whether its knowledge is seen in a scope."""
+        asked = self._policy.searching(scope)
+        wanted = self.settled(TurnFilter.of(None, asked))
+        return partial(is_seen, asked=asked, wanted=wanted)
 
     def _wanted(self, where: Where | None, scope: Scope | None) -> TurnFilter:
         return TurnFilter.of(where, self._policy.searching(scope))
+
+    def accepted_scope(self, scope: Scope | None) -> MemoryScope:
+        """Return the scope that a turn is stored with: with the caller's own id of its conversation.
+
+        Raises:
+            ScopeValidationError: it can't be stored; the internal form of a conversation id is unknown.
+            ArgumentTypeError: it is no scope.
+        """
+        allowed = self._policy.adding(scope)
+        conversation = allowed.conversation_id
+        if conversation is None or not is_internal(conversation):
+            return allowed
+        self._collection.catch_up()
+        with self._collection.changing:
+            waiting = self._collection.journal.read(lambda journal: journal.unembedded())
+            known = self._collection.store._external_id(conversation, waiting)
+        return with_known_conversation(allowed, known)
 
     def settled(self, wanted: TurnFilter) -> TurnFilter:
         """Find out which conversations a filter's people have in common, also by turns that wait to be embedded."""
@@ -265,65 +332,6 @@ class Recall:
         wanted = self._wanted(None, None)
         self._collection.catch_up()
         return len(self._collection.store._select(self.settled(wanted)))
-
-    # Listing: last, because from here on the class has a list of its own
-
-    @scope_taken_now
-    async def alist(
-        self,
-        *,
-        where: Where | None = None,
-        scope: Scope | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> TurnPage:
-        """Await :meth:`list`."""
-        return await asyncio.to_thread(self.list, where=where, scope=scope, limit=limit, cursor=cursor)
-
-    def list(
-        self,
-        *,
-        where: Where | None = None,
-        scope: Scope | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> TurnPage:
-        """Return the next turns, oldest first, also those that wait to be embedded or were given up.
-
-        Each turn keeps its place, by its time and its id: whatever is added or forgotten between two pages, every
-        turn that stays is given once.
-
-        Args:
-            where: only turns whose metadata has these values under these keys; see :meth:`search`.
-            scope: only turns of this scope.
-            limit: how many at the most.
-            cursor: where the last page ended, ``page.cursor``; ``None`` for the first page.
-
-        Returns:
-            The turns, and the cursor for the next page. No embedder is needed.
-
-        Raises:
-            InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
-
-        Examples:
-            >>> from ffai import Memory
-            >>> from ffai.testing import FakeEmbedder
-            >>> memory = Memory(FakeEmbedder())
-            >>> for number in range(3):
-            ...     _ = memory.remember(f"Question {number}", "Answer", timestamp=number)
-            >>> page = memory.list(limit=2)
-            >>> [turn.prompt for turn in page.turns], [turn.prompt for turn in memory.list(cursor=page.cursor).turns]
-            (['Question 0', 'Question 1'], ['Question 2'])
-        """
-        wanted, after = self._wanted(where, scope), place_at(cursor)
-        check_whole("limit", limit, least=1)
-        self._collection.catch_up()
-        with self._collection.changing:  # a turn leaves the waiting ones a moment before it is in the store
-            rows = self._collection.journal.read(lambda journal: journal.unembedded_states())
-            wanted = self._collection.store._settled(wanted, [turn for turn, _ in rows])
-            selection = self._collection.store._select(wanted)
-        unembedded = [Unembedded(turn, "failed" if failed else "waiting") for turn, failed in rows]
-        return page_of(selection, unembedded, wanted, limit=limit, after=after, now=time.time())
 
 
 def check_embedder(embeddings: object) -> None:

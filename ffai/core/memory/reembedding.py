@@ -69,5 +69,6 @@ def _switch(collection: Collection, embedder: Embedder, vectors: list[list[Vecto
     with collection.switching:
         collection.store._replace(vectors)
         collection.embedder = embedder
+    collection.knowledge.embed_again()
     collection.wake()
     return True

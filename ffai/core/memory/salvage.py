@@ -46,6 +46,11 @@ def _is_sound(row: tuple[Any, ...]) -> bool:
     if not isinstance(row[0], str) or (isinstance(last, bytes) and len(last) % 8):
         return False
     try:
-        return len(row) < 5 or all(isinstance(json.loads(text), dict) for text in row[2:4])
+        return all(isinstance(json.loads(text), (dict, list)) for text in _json_in(row))
     except (TypeError, ValueError):
         return False
+
+
+def _json_in(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the fields of a turn, or of knowledge, that hold JSON; a message of a thread has none."""
+    return row[2:4] if len(row) >= 5 and isinstance(row[1], str) else ()

@@ -6,6 +6,7 @@ import threading
 
 from ffai._fork import held_over_forks
 from ffai.core.memory.collection import Collection
+from ffai.core.memory.recalled import Recalled
 
 
 class Shared:
@@ -15,5 +16,6 @@ class Shared:
         self.collection = collection
         self.entering = held_over_forks(threading.Lock())
         """Held between a turn that comes in and the end, or the move to files."""
+        self.recalled = Recalled()
         self.closed, self.is_last = False, False
         """Whether it was closed, and whether nobody else in this process uses the same files."""

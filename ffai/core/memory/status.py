@@ -29,7 +29,7 @@ class ForgetResult:
     """The turns that were forgotten."""
     removed: Mapping[str, int] = field(default_factory=dict)
     """How much was removed from where: ``memory``, ``waiting``, ``journal``, ``file``, ``backup``, ``set_aside``,
-    ``cache``, and from the histories that the turns are in."""
+    ``cache``, and from the histories that the turns are in; ``knowledge`` and ``threads`` where there was any."""
     remains: Mapping[str, str] = field(default_factory=dict)
     """Where forgotten text can still be read just now, and why; empty when it is nowhere any more."""
 
@@ -58,6 +58,10 @@ class MemoryStatus:
     """Turns that could not be embedded, or wait for another try, each with its reason."""
     unprepared: int
     """Turns whose questions and answers are not ready for searches by words and meaning; 0 until there was one."""
+    knowledge: int
+    """Entries of what was taught."""
+    knowledge_pending: int
+    """Those that wait to be embedded; ``memory.knowledge.refused()`` tells of those that could not be."""
     not_durable: int
     """Turns that the end of the process would lose, because the journal can't be written just now."""
     problem: str | None

@@ -138,19 +138,42 @@ class SteadyJournal:
         """Look something up where writes go at present; a file that can't be read is as one that can't be written."""
         return self.write(look)
 
+    def in_file(self, change: Callable[[Journal], T]) -> T:
+        """Make a change in the file, or not at all.
+
+        Raises:
+            JournalError: the file can't be written just now; nothing is changed.
+        """
+        with self._healing, self._switching:
+            if not self.heal(now=True):
+                raise JournalError(str(self.problem))
+            try:
+                return change(self.active)
+            except DamagedFileError as error:
+                raise JournalError(str(error)) from error
+
     def drop(self, change: Callable[[Journal], T]) -> T:
         """Make a change that drops turns: in the file, or not at all.
 
         Raises:
             JournalError: the file can't be written just now; nothing is dropped.
         """
-        with self._healing, self._switching:
+        try:
+            return self.in_file(change)
+        except JournalError as error:
+            raise JournalError(f"Nothing was forgotten: {error}") from error
+
+    def look(self, look: Callable[[Journal], T]) -> T:
+        """Look something up that only the file has, also while it can't be written.
+
+        Raises:
+            JournalError: it can't be read just now.
+        """
+        with self._switching:
             try:
-                if not self.heal(now=True):
-                    raise JournalError(str(self.problem))
-                return change(self.active)
-            except (JournalError, DamagedFileError) as error:
-                raise JournalError(f"Nothing was forgotten: {error}") from error
+                return look(self._file or self.active)
+            except DamagedFileError as error:
+                raise JournalError(str(error)) from error
 
     def follow(self) -> bool:
         """Open the file anew where another process has found it damaged, and moved it aside.

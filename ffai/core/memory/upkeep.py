@@ -19,8 +19,9 @@ from ffai.core.memory.exporting import check_target, checked_path, export_turns,
 from ffai.core.memory.filters import TurnFilter, Where
 from ffai.core.memory.importing import ImportResult, import_turns
 from ffai.core.memory.listeners import Forgotten
-from ffai.core.memory.recall import Recall, check_embedder
+from ffai.core.memory.recall import check_embedder
 from ffai.core.memory.reembedding import Progress
+from ffai.core.memory.retrieval import Retrieval
 from ffai.core.memory.status import FlushResult, ForgetResult, MemoryStatus
 from ffai.core.memory.verifying import VerifyReport
 from ffai.core.scope import MemoryScope
@@ -28,7 +29,7 @@ from ffai.core.scope_policy import Scope, scope_taken_now
 from ffai.errors import InvalidArgumentError
 
 
-class Upkeep(Recall):
+class Upkeep(Retrieval):
     """The side of a :class:`~ffai.core.memory.memory.Memory` that looks after its turns."""
 
     # Taking out, bringing in

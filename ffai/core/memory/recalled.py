@@ -1,0 +1,95 @@
+"""Texts that memory handed out lately: where one comes back in a prompt, it is not remembered as something new."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from ffai._fork import held_over_forks
+
+MOST = 64
+"""Texts that are known; the one that was handed out first goes first. A prompt is compared with each."""
+SHORTEST = 12
+"""Characters: a shorter text may be said again by chance."""
+HISTORY, CONTEXT, RULE, QUESTION = "Previous conversation:", "Context from memory:", "---", "Question: "
+"""What stands around recalled text in a prompt that asks for an answer from memory."""
+
+_WRAPPED = re.compile(rf"\s*(?:{HISTORY}\s*{RULE}\s*)?(?:{CONTEXT}\s*{RULE}\s*)?{QUESTION}(.*)", re.DOTALL)
+_MARKS = r"[ \t>*\-\u2022\"'\u201c\u201d`]*"
+_BEFORE, _AFTER = re.compile(rf"(?:^|\n){_MARKS}\Z"), re.compile(rf"{_MARKS}(?:\r?\n|\Z)")
+
+Key = tuple[str | None, str]
+"""For whom it was recalled, and the text."""
+
+
+class Recalled:
+    r"""What was handed out, for any number of threads.
+
+    Examples:
+        >>> recalled = Recalled()
+        >>> recalled.note(["Where is the key?\nUnder the mat."])
+        >>> recalled.without("Known:\nWhere is the key?\nUnder the mat.\n\nAnd the spare one?")
+        'Known:\nAnd the spare one?'
+    """
+
+    def __init__(self) -> None:
+        self._lock = held_over_forks(threading.Lock())
+        self._texts: OrderedDict[Key, str] = OrderedDict()
+        self._shortest = SHORTEST
+
+    def note(self, texts: Iterable[str], actor_id: str | None = None, *, instead: str = "") -> None:
+        """Note texts that are handed out.
+
+        Args:
+            texts: the texts.
+            actor_id: whose memories were asked for; ``None`` for everybody's.
+            instead: what each of them stands for.
+        """
+        with self._lock:
+            for text in texts:
+                if len(text) >= SHORTEST:
+                    self._texts[actor_id, text] = instead
+                    self._texts.move_to_end((actor_id, text))
+            while len(self._texts) > MOST:
+                self._texts.popitem(last=False)
+            self._shortest = min((len(text) for _, text in self._texts), default=SHORTEST)
+
+    def without(self, prompt: str, actor_id: str | None = None) -> str:
+        """Return what is new in a prompt: without the texts that were handed out, where they fill whole lines.
+
+        Args:
+            prompt: what is said.
+            actor_id: who says it; what others recalled counts as new.
+
+        Returns:
+            What is left, without what frames recalled text; the prompt itself where nothing would be.
+        """
+        if not self._texts or len(prompt) < self._shortest:
+            return prompt
+        with self._lock:
+            known = [(text, instead) for (whose, text), instead in self._texts.items() if whose in (None, actor_id)]
+        left = prompt
+        for text, instead in sorted(known, key=lambda pair: -len(pair[0])):
+            if text in left:
+                left = _cut(left, text, instead)
+        if left == prompt:
+            return prompt
+        framed = _WRAPPED.fullmatch(left)
+        return (framed[1] if framed else left).strip() or prompt
+
+
+def _cut(prompt: str, text: str, instead: str) -> str:
+    """Take a text out of a prompt wherever it fills whole lines."""
+    pieces, at = [], 0
+    while (found := prompt.find(text, at)) >= 0:
+        before, after = _BEFORE.search(prompt[at:found]), _AFTER.match(prompt, found + len(text))
+        if (before is None and not (found == at == 0)) or after is None:
+            pieces.append(prompt[at : found + len(text)])
+            at = found + len(text)
+            continue
+        start = found if before is None else at + before.start()
+        pieces += [prompt[at:start], "\n" if before is not None and before[0].startswith("\n") else "", instead]
+        at = after.end()
+    return "".join([*pieces, prompt[at:]])
