@@ -9,6 +9,9 @@ FFAIError
 ├── MissingExtraError (ImportError)        an optional package is not installed
 ├── ClientError (RuntimeError)             a chat client failed or answered something unusable
 │   └── AllClientsFailedError              every client of a fallback chain failed
+├── MemoryDisabledError (RuntimeError)     memory is off, and was needed
+├── EmptyWindowError (ValueError)          nothing was said in the time that was to be summarised
+├── EmptySummaryError (ValueError)         the model summarised nothing
 ├── UnknownReferenceError (ValueError)     {{name.response}} names no earlier prompt
 ├── EmbeddingError (RuntimeError)          an embedding model failed
 │   ├── ModelUnavailableError (ImportError)  a local model can't be loaded
@@ -104,6 +107,18 @@ class AllClientsFailedError(ClientError):
         told = "; ".join(f"{model}: {type(error).__name__}: {error}" for model, error in errors)
         super().__init__(f"All {len(errors)} models failed. {told}")
         self.errors = tuple(errors)
+
+
+class MemoryDisabledError(FFAIError, RuntimeError):
+    """Something was to be kept or looked up in a memory that is off."""
+
+
+class EmptyWindowError(FFAIError, ValueError):
+    """Nothing was said in the time that was to be summarised. Nothing was stored."""
+
+
+class EmptySummaryError(FFAIError, ValueError):
+    """The model gave a blank summary. Nothing was stored."""
 
 
 class UnknownReferenceError(FFAIError, ValueError):

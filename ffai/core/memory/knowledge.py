@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ffai._text import clean_text
-from ffai.core.arguments import check_dict, check_ids, check_text
+from ffai.core.arguments import check_dict, check_ids, check_search, check_text
 from ffai.core.memory.forgetting import forget_entry
-from ffai.core.memory.journal_knowledge import KnowledgeRow
 from ffai.core.memory.jsontext import to_json
-from ffai.core.memory.knowledge_place import place_of, scope_at
+from ffai.core.memory.knowledge_place import UNSCOPED, place_of
+from ffai.core.memory.known import Known, known_of
+from ffai.core.memory.question import Mode, Question
+from ffai.core.memory.retrieving import find_knowledge
 from ffai.core.redact import redact_strings
-from ffai.core.scope import MemoryScope
+from ffai.core.scope import NO_SCOPE, MemoryScope
 from ffai.core.scope_policy import Scope, scope_taken_now
 
 if TYPE_CHECKING:
     from ffai.core.memory.recall import Recall
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """Something that was taught."""
-
-    key: str
-    value: Mapping[str, Any]
-    """A copy."""
-    scope: MemoryScope
-    """Whose it is: the empty scope where it is everybody's."""
-    created_at: float
-    """When it was first taught, in seconds since the epoch."""
-    updated_at: float
-    """When it was last taught."""
-    cites: tuple[str, ...] = ()
-    """Ids of the turns that it was made from."""
-    score: float | None = None
-    """Cosine similarity to the query, in ``[-1, 1]``; ``None`` where it was not searched for."""
-    explained: Mapping[str, Any] = field(default_factory=dict)
-    """What its place among those that were found is made of, where a search was asked to explain."""
 
 
 class Knowledge:
@@ -77,6 +56,7 @@ class Knowledge:
         *,
         scope: Scope | None = None,
         cites: Sequence[str] = (),
+        shared: bool = True,
     ) -> None:
         """Keep something under a key, in the place of what the key has in this scope.
 
@@ -86,6 +66,7 @@ class Knowledge:
             metadata: is kept with it, under ``"metadata"``.
             scope: whose it is; everybody's if left out.
             cites: ids of the turns that it was made from: when one of these is forgotten, it is too.
+            shared: where it belongs to no scope: whether everybody sees it, or only one who asks without a scope.
 
         Raises:
             ArgumentTypeError: an argument has a wrong type, or holds what JSON can't.
@@ -102,7 +83,7 @@ class Knowledge:
         text = value.get("content")
         with self._memory._shared.entering:
             self._memory._open.knowledge.teach(
-                place_of(whose),
+                self._place(whose, shared=shared),
                 clean_text(key),
                 to_json(value, "content"),
                 clean_text(text) if isinstance(text, str) and text.strip() else None,
@@ -118,9 +99,15 @@ class Knowledge:
         *,
         scope: Scope | None = None,
         cites: Sequence[str] = (),
+        shared: bool = True,
     ) -> None:
         """Await :meth:`learn`."""
-        await asyncio.to_thread(self.learn, key, content, metadata, scope=scope, cites=cites)
+        await asyncio.to_thread(self.learn, key, content, metadata, scope=scope, cites=cites, shared=shared)
+
+    @staticmethod
+    def _place(whose: MemoryScope, *, shared: bool) -> str:
+        place = place_of(whose)
+        return UNSCOPED if place == place_of(NO_SCOPE) and not shared else place
 
     def get(self, key: str, *, scope: Scope | None = None) -> Known | None:
         """Return what a key has: in just this scope, else in the next wider one that has it.
@@ -134,8 +121,8 @@ class Knowledge:
         """
         check_text("key", key)
         asked, store = self._memory._asked_scope(scope), self._memory._collection.knowledge
-        for whose in _from_narrow_to_wide(asked):
-            if (row := store.known(place_of(whose), clean_text(key))) is not None:
+        for place in _from_narrow_to_wide(asked):
+            if (row := store.known(place, clean_text(key))) is not None:
                 return known_of(row)
         return None
 
@@ -152,13 +139,65 @@ class Knowledge:
             StoreError: the files can't be written just now.
         """
         check_text("key", key)
-        place = place_of(self._memory.accepted_scope(scope))
-        return forget_entry(self._memory._open, place, clean_text(key))
+        whose = self._memory.accepted_scope(scope)
+        places = dict.fromkeys(self._place(whose, shared=shared) for shared in (True, False))
+        return sum(forget_entry(self._memory._open, place, clean_text(key)) for place in places) > 0
 
     @scope_taken_now
     async def aforget(self, key: str, *, scope: Scope | None = None) -> bool:
         """Await :meth:`forget`."""
         return await asyncio.to_thread(self.forget, key, scope=scope)
+
+    def search(
+        self,
+        query: str,
+        top_k: int = 5,
+        threshold: float | None = None,
+        *,
+        scope: Scope | None = None,
+        mode: Mode = "hybrid",
+        wait: float | None = 2.0,
+    ) -> Sequence[Known]:
+        """Find what fits a question best, of what is seen.
+
+        Args:
+            query: what to look for, in words.
+            top_k: how many at the most; none for 0 or less.
+            threshold: keeps cosines of at least this; ``None`` keeps all.
+            scope: whose.
+            mode: ``"hybrid"``, ``"vector"`` or ``"keyword"``.
+            wait: seconds to wait, at the most, until what was taught before this call can be found.
+
+        Returns:
+            Best first, with scores, and what the places are made of.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
+            Exception: whatever the embedder raises.
+        """
+        question = self._question(query, top_k, threshold, mode, wait)
+        return self._memory._ask(question, None, wait, partial(find_knowledge, seen=self._memory._sees(scope))) or ()
+
+    @scope_taken_now
+    async def asearch(
+        self,
+        query: str,
+        top_k: int = 5,
+        threshold: float | None = None,
+        *,
+        scope: Scope | None = None,
+        mode: Mode = "hybrid",
+        wait: float | None = 2.0,
+    ) -> Sequence[Known]:
+        """Await :meth:`search`."""
+        question = self._question(query, top_k, threshold, mode, wait)
+        find = partial(find_knowledge, seen=self._memory._sees(scope))
+        return await self._memory._aask(question, None, wait, find) or ()
+
+    @staticmethod
+    def _question(query: str, top_k: int, threshold: float | None, mode: Mode, wait: float | None) -> Question:
+        check_search(query, top_k, threshold, wait)
+        return Question.of(query, top_k, threshold, mode=mode, explain=True)
 
     def list(self, *, scope: Scope | None = None) -> list[Known]:
         """Return all that is seen, in the order in which it was first taught.
@@ -188,26 +227,6 @@ class Knowledge:
         return {row.key: row.reason or "" for row in rows if seen(row.place)}
 
 
-def known_of(row: KnowledgeRow, score: float | None = None, explained: Mapping[str, Any] | None = None) -> Known:
-    """Return a row as what was taught.
-
-    Args:
-        row: as it is kept.
-        score: its cosine, where it was found by a search.
-        explained: what its place is made of.
-    """
-    return Known(
-        key=row.key,
-        value=json.loads(row.value),
-        scope=scope_at(row.place),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        cites=tuple(json.loads(row.cites)),
-        score=score,
-        explained=explained or {},
-    )
-
-
 def _value_of(content: Any, metadata: Any) -> dict[str, Any]:
     if isinstance(content, str):
         value: dict[str, Any] = {"content": check_text("content", content)}
@@ -220,7 +239,8 @@ def _value_of(content: Any, metadata: Any) -> dict[str, Any]:
     return value
 
 
-def _from_narrow_to_wide(asked: MemoryScope) -> list[MemoryScope]:
+def _from_narrow_to_wide(asked: MemoryScope) -> list[str]:
     person = MemoryScope(actor_id=asked.actor_id, actor_type=asked.actor_type)
     conversation = MemoryScope(conversation_id=asked.conversation_id)
-    return list(dict.fromkeys((asked.place, person, conversation, MemoryScope())))
+    places = [place_of(scope) for scope in (asked, person, conversation, NO_SCOPE)]
+    return list(dict.fromkeys(places if asked.as_dict() else [UNSCOPED, *places]))

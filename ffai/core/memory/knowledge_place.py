@@ -9,6 +9,8 @@ from ffai.core.conversation_id import internal_id, is_internal
 from ffai.core.memory.filters import TurnFilter, stored_values
 from ffai.core.scope import MemoryScope
 
+UNSCOPED = '{"seen": "without a scope"}'
+"""The place of what belongs to no scope, and is seen only by one who asks without one."""
 _FIELDS = ("actor_id", "actor_type", "conversation_id")
 
 
@@ -61,6 +63,8 @@ def is_seen(place: str, asked: MemoryScope, wanted: TurnFilter) -> bool:
     """
     if is_within(place, _without_source(wanted)):
         return True
+    if place == UNSCOPED:
+        return False
     own, theirs = _named(scope_at(place)), _named(asked)
     return own.items() <= theirs.items()
 

@@ -9,7 +9,7 @@ from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import asking
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.hit import TurnHit
-from ffai.core.memory.knowledge import Known, known_of
+from ffai.core.memory.known import Known, known_of
 from ffai.core.memory.question import Question
 from ffai.core.similarity import Vector
 from ffai.errors import DimensionError
@@ -48,13 +48,26 @@ def find_all(
     hits = asking.find(collection, embedder, vectors, question)
     if hits is None:
         return None
+    known = find_knowledge(collection, embedder, vectors, question, seen=seen)
+    return None if known is None else Retrieved(tuple(hits), known)
+
+
+def find_knowledge(
+    collection: Collection,
+    embedder: Embedder,
+    vectors: Sequence[Vector],
+    question: Question,
+    *,
+    seen: Callable[[str], bool],
+) -> tuple[Known, ...] | None:
+    """Search knowledge, best first; ``None`` where the embedder is no longer the one in use; see :func:`find_all`."""
     try:
         known = _known(collection, vectors, question, seen)
     except DimensionError:
         if collection.is_current(embedder):
             raise
         return None
-    return Retrieved(tuple(hits), known) if collection.is_current(embedder) else None
+    return known if collection.is_current(embedder) else None
 
 
 def _known(
