@@ -9,6 +9,8 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 _QUIET = {
@@ -16,6 +18,9 @@ _QUIET = {
     "LITELLM_MODE": "PRODUCTION",  # else the import loads the nearest .env into the process
     "DEFAULT_MAX_RETRIES": "0",  # else an embedding call sleeps through a 429 twice, unseen; max_retries=0 does nothing
 }
+
+_ENCODINGS = "TIKTOKEN_CACHE_DIR"
+_SETS_ENCODINGS = "litellm.litellm_core_utils.default_encoding"
 
 _lock = threading.RLock()
 # A fork in the middle of the import would leave the child a module that no thread completes.
@@ -42,6 +47,43 @@ def load_litellm() -> ModuleType:
             litellm = import_module("litellm")
         litellm.suppress_debug_info = True  # type: ignore[attr-defined]  # else each error prints to stdout
         return litellm
+
+
+def encodings_folder() -> Path | None:
+    """Return the folder of the token encodings that litellm brings; ``None`` where it is not installed.
+
+    Litellm is not imported.
+
+    Examples:
+        >>> encodings_folder().name
+        'tokenizers'
+    """
+    spec = find_spec("litellm")
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).parent / "litellm_core_utils" / "tokenizers"
+
+
+@contextlib.contextmanager
+def encodings_read_from(folder: Path) -> Iterator[None]:
+    """Let tiktoken read its encodings from a folder, for as long as the block runs; it can only be told by a variable.
+
+    Litellm sets the same variable for good when it first counts tokens: where that happens meanwhile, it stays.
+
+    Examples:
+        >>> with encodings_read_from(Path("there")):
+        ...     os.environ["TIKTOKEN_CACHE_DIR"]
+        'there'
+    """
+    with _lock:
+        before, had_set = os.environ.get(_ENCODINGS), _SETS_ENCODINGS in sys.modules
+        os.environ[_ENCODINGS] = str(folder)
+        try:
+            yield
+        finally:
+            if had_set or _SETS_ENCODINGS not in sys.modules:
+                os.environ.pop(_ENCODINGS)
+                os.environ.update({} if before is None else {_ENCODINGS: before})
 
 
 @contextlib.contextmanager
