@@ -1,0 +1,292 @@
+"""Answering a question from memory: looking up, then asking a model, then recording, in this order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ffai.chat.flow import Failed, Flow
+from ffai.chat.message import member
+from ffai.chat.reply import ChatReply, TokenUsage
+from ffai.chat.streaming import AsyncReplyStream, ReplyStream
+from ffai.core.memory.halving import told
+from ffai.core.memory.retrieving import NOTHING, Retrieved
+from ffai.errors import ArgumentTypeError, ClientError, InvalidArgumentError, StoreError
+from ffai.rag.ask_options import AskOptions, ContextOptions
+from ffai.rag.asker import Asker, ChatRequest
+from ffai.rag.chat_options import ChatOptions, system_for
+from ffai.rag.context import MemoryContext, fitted, pieces_of
+from ffai.rag.entry import Source
+from ffai.rag.events import ANSWER, RETRIEVE, emit
+from ffai.rag.format import build_rag_prompt, format_thread_lines, with_memory_block
+from ffai.rag.prompts import ANSWER_SYSTEM, ANSWER_SYSTEM_WITH_HISTORY
+from ffai.rag.roles import Role
+from ffai.rag.step import Step, taken
+from ffai.rag.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from ffai.rag.agent_memory import AgentMemory
+    from ffai.rag.thread import ChatMessage
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskResult:
+    """An answer and what it rests on.
+
+    Examples:
+        >>> result = AskResult(answer="Five days.", prompt="How long?", response=ChatReply(text="Five days."))
+        >>> result["answer"], result.grounded
+        ('Five days.', False)
+    """
+
+    answer: str
+    """What the model said, unaltered."""
+    sources: tuple[Source, ...] = ()
+    """One for each entry of the context, in its order."""
+    prompt: str
+    """What the model was sent. It is never remembered."""
+    response: ChatReply
+    """The reply, with what it used and cost."""
+    left_out: tuple[Source, ...] = ()
+    """What was found and did not fit into the budget, best first."""
+    duration_ms: float = 0.0
+    """From the call to the whole answer."""
+    turn_id: str | None = None
+    """The turn's id in memory, where question and answer were to be remembered."""
+    context_error: str | None = None
+    """Why nothing could be looked up; ``None`` where that worked."""
+
+    @property
+    def grounded(self) -> bool:
+        """Whether something in memory was found that the answer can rest on."""
+        return bool(self.sources)
+
+    @property
+    def usage(self) -> TokenUsage | None:
+        """Tokens used; ``None`` where the provider did not say."""
+        return self.response.usage
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What it cost; ``None`` where the price is unknown."""
+        return self.response.cost_usd
+
+    @property
+    def model(self) -> str:
+        """The model that answered."""
+        return self.response.model
+
+    def __str__(self) -> str:
+        return self.answer
+
+    def __getitem__(self, name: str) -> Any:
+        """Return ``"answer"``, ``"sources"`` and the others as from a dict."""
+        if name.startswith("_") or not hasattr(self, name):
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return answer, sources and whether it is grounded, as a dict that JSON can hold."""
+        sources = [source.to_dict() for source in self.sources]
+        return {"answer": self.answer, "sources": sources, "grounded": self.grounded, "model": self.model}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A question with its context, ready to be sent."""
+
+    question: str
+    options: AskOptions
+    context: MemoryContext
+    request: ChatRequest
+    asker: Asker
+    context_error: str | None
+    started: float = field(default_factory=time.perf_counter)
+
+
+def answered(memory: AgentMemory, question: str, options: AskOptions) -> Flow[Step, AskResult]:
+    """Answer a question; see :meth:`AgentMemory.ask`."""
+    ready = yield from prepared(memory, question, options)
+    reply = taken((yield Step(partial(ready.asker.ask, ready.request), partial(ready.asker.aask, ready.request))))
+    return (yield from finished(memory, ready, reply))
+
+
+def prepared(memory: AgentMemory, question: str, options: AskOptions) -> Flow[Step, Prepared]:
+    """Look up what a question needs, and make a prompt of it."""
+    started = time.perf_counter()
+    chat = ChatOptions.of(options.chat)
+    asker = Asker(memory.client, chat)
+    history: Sequence[ChatMessage] = ()
+    if options.thread is not None:
+        history = taken((yield Step(options.thread.history, options.thread.ahistory)))
+    found, error = yield from _retrieved(memory, question, options)
+    count = partial(count_tokens, model=memory.model_of(chat))
+    make = partial(fitted, pieces_of(found, options.limits), options.limits, count, as_data=options.framed)
+    context = taken((yield Step(make, partial(asyncio.to_thread, make))))
+    lines = format_thread_lines(history)
+    default = ANSWER_SYSTEM_WITH_HISTORY if history else ANSWER_SYSTEM
+    if options.context_role == "system":
+        default = with_memory_block(system_for(default, chat.system, member(memory.client, "system_instructions")) or "", context.text)
+        asker = Asker(memory.client, ChatOptions(model=chat.model, system=default, chat_fn=chat.chat_fn))
+    prompt = build_rag_prompt(lines, context.text if options.context_role == "user" else "", question)
+    memory.note(prompt, options.whose, instead=question)
+    memory.note(context.text, options.whose)
+    emit(
+        options.on_event,
+        RETRIEVE,
+        query=question,
+        results=[source.to_dict() for source in context.sources],
+        scores=[source.score for source in context.sources],
+        scope=memory.told(options.whose),
+    )
+    return Prepared(
+        question=question,
+        options=options,
+        context=context,
+        request=ChatRequest(prompt, default),
+        asker=asker,
+        context_error=error,
+        started=started,
+    )
+
+
+def _retrieved(memory: AgentMemory, question: str, options: AskOptions) -> Flow[Step, tuple[Retrieved, str | None]]:
+    outcome = yield memory.retrieving(question, options, options.whose)
+    if not isinstance(outcome, Failed):
+        return outcome, None
+    if options.on_context_error == "raise" or is_the_callers(outcome.error):
+        raise outcome.error
+    logger.warning("Nothing can be recalled just now; the answer has no context: %s", told(outcome.error))
+    return NOTHING, told(outcome.error)
+
+
+def is_the_callers(error: Exception) -> bool:
+    """Tell whether an error is about wrong arguments, and no outage.
+
+    Examples:
+        >>> is_the_callers(InvalidArgumentError("limit")), is_the_callers(StoreError("disk"))
+        (True, False)
+    """
+    return isinstance(error, (InvalidArgumentError, ArgumentTypeError))
+
+
+def finished(memory: AgentMemory, ready: Prepared, reply: ChatReply) -> Flow[Step, AskResult]:
+    """Record what was answered, where it is to be recorded."""
+    options, duration = ready.options, round((time.perf_counter() - ready.started) * 1000, 1)
+    if options.thread is not None and reply.text.strip():
+        said = [(Role.USER, ready.question), (Role.ASSISTANT, reply.text)]
+        kept = yield Step(partial(options.thread.add_all, said), partial(options.thread.aadd_all, said))
+        if isinstance(kept, Failed):
+            if not isinstance(kept.error, StoreError):
+                raise kept.error
+            logger.warning("The thread can't be written just now; it lacks this answer: %s", told(kept.error))
+    turn_id = None
+    if options.remember:
+        record: Callable[[], str | None] = partial(memory.record, ready.question, reply, options.whose, duration)
+        turn_id = taken((yield Step(record, partial(asyncio.to_thread, record))))
+    sources = ready.context.sources
+    emit(
+        options.on_event,
+        ANSWER,
+        query=ready.question,
+        answer=reply.text,
+        sources=[source.to_dict() for source in sources],
+        scope=memory.told(options.whose),
+    )
+    return AskResult(
+        answer=reply.text,
+        sources=sources,
+        prompt=ready.request.prompt,
+        response=reply,
+        left_out=ready.context.left_out,
+        duration_ms=duration,
+        turn_id=turn_id,
+        context_error=ready.context_error,
+    )
+
+
+class AnswerStream(Iterator[str]):
+    """An answer in pieces of text; :attr:`result` has the whole once it has ended.
+
+    It is recorded when the last piece has come. One that is not read to its end is recorded nowhere.
+    """
+
+    def __init__(self, pieces: ReplyStream, finish: Callable[[ChatReply], AskResult]) -> None:
+        self._answer, self._finish = pieces, finish
+        self._result: AskResult | None = None
+        self._pieces = self._run()
+
+    def __next__(self) -> str:
+        return next(self._pieces)
+
+    @property
+    def result(self) -> AskResult:
+        """The whole answer.
+
+        Raises:
+            ClientError: the stream has not ended yet.
+        """
+        return _whole(self._result)
+
+    def close(self) -> None:
+        """End early."""
+        self._pieces.close()
+
+    def _run(self) -> Any:
+        with closing(self._answer):
+            yield from self._answer
+            self._result = self._finish(self._answer.reply)
+
+
+class AsyncAnswerStream(AsyncIterator[str]):
+    """The async twin of :class:`AnswerStream`."""
+
+    def __init__(self, begin: Callable[[], Any], finish: Callable[[Prepared, ChatReply], Any]) -> None:
+        self._begin, self._finish = begin, finish
+        self._result: AskResult | None = None
+        self._pieces = self._run()
+
+    async def __anext__(self) -> str:
+        return await anext(self._pieces)
+
+    @property
+    def result(self) -> AskResult:
+        """The whole answer; a :class:`~ffai.errors.ClientError` before the stream has ended."""
+        return _whole(self._result)
+
+    async def aclose(self) -> None:
+        """End early."""
+        await self._pieces.aclose()
+
+    async def _run(self) -> Any:
+        ready: Prepared = await self._begin()
+        answer: AsyncReplyStream = ready.asker.astream(ready.request)
+        async with aclosing(answer):
+            async for piece in answer:
+                yield piece
+            self._result = await self._finish(ready, answer.reply)
+
+
+def _whole(result: AskResult | None) -> AskResult:
+    if result is None:
+        raise ClientError("The answer is not complete. Read the stream to its end first.")
+    return result
+
+
+def contexted(memory: AgentMemory, query: str, options: ContextOptions) -> Flow[Step, MemoryContext]:
+    """Look up a context; see :meth:`AgentMemory.build_context`."""
+    found = taken((yield memory.retrieving(query, options, options.scope)))
+    count = partial(count_tokens, model=memory.model_of(None))
+    pieces = pieces_of(found, options.limits)
+    make = partial(fitted, pieces, options.limits, count)
+    context: MemoryContext = taken((yield Step(make, partial(asyncio.to_thread, make))))
+    memory.note(context.text, options.scope)
+    return context

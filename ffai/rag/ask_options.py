@@ -1,0 +1,179 @@
+"""How one question is answered from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+
+from ffai.core.arguments import check_ids, check_whole
+from ffai.core.memory.question import Mode
+from ffai.core.scope_policy import Scope
+from ffai.errors import InvalidArgumentError
+from ffai.rag.chat_options import ChatOptions
+from ffai.rag.context import Limits
+from ffai.rag.events import OnEvent, check_on_event
+from ffai.rag.window import check_minimum
+
+if TYPE_CHECKING:
+    from ffai.rag.thread import Thread
+
+ContextRole = Literal["user", "system"]
+OnContextError = Literal["raise", "ignore"]
+
+
+class ContextKeywords(TypedDict, total=False):
+    """What can be said of what is looked up, by name; see :class:`ContextOptions`."""
+
+    scope: Scope | None
+    limit: int
+    min_score: float
+    include_roles: Iterable[str] | None
+    exclude_roles: Iterable[str] | None
+    max_tokens: int | None
+    max_chars: int | None
+    flatten: bool
+    mode: Mode
+    as_of: float | None
+    half_life: float | None
+    speaker_actor_id: str | None
+    speaker_rewrite: bool
+    wait: float | None
+
+
+class AskKeywords(ContextKeywords, total=False):
+    """What can be said of a question, by name; see :class:`AskOptions`."""
+
+    thread: Thread | None
+    chat: ChatOptions | Mapping[str, Any] | None
+    system: str | None
+    framed: bool
+    context_role: ContextRole
+    remember: bool
+    on_context_error: OnContextError
+    on_event: OnEvent | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextOptions:
+    """What is looked up for a question.
+
+    Raises:
+        InvalidArgumentError, ArgumentTypeError: an option can't be used; names it.
+
+    Examples:
+        >>> ContextOptions(limit=-1)
+        Traceback (most recent call last):
+        ffai.errors.InvalidArgumentError: limit must be at least 0, not -1.
+    """
+
+    scope: Scope | None = None
+    """Whose memories: see :class:`~ffai.MemoryScope`. Knowledge of wider scopes is seen too."""
+    limit: int = 10
+    """Turns, and entries of knowledge, at the most."""
+    min_score: float = 0.5
+    """The least cosine, in ``[-1, 1]``, of a turn or an entry; less is enough where it has at least half of what the
+    words of the question can be worth. An unrelated question finds nothing."""
+    include_roles: Iterable[str] | None = None
+    """Only messages of these roles; a turn has two, of ``"user"`` and ``"assistant"``."""
+    exclude_roles: Iterable[str] | None = None
+    """No messages of these roles."""
+    max_tokens: int | None = None
+    """Tokens of the context at the most, counted for the model in use; the frame counts too. What fits worst is left
+    out whole; one entry that is too long even alone is cut, with a mark."""
+    max_chars: int | None = None
+    """Characters of the context at the most."""
+    flatten: bool = True
+    """Whether lines of a text that follow its first are indented by two spaces, so that none looks like another's."""
+    mode: Mode = "hybrid"
+    as_of: float | None = None
+    """When it is asked, for words such as "yesterday": seconds since the epoch; now if left out."""
+    half_life: float | None = None
+    """Seconds after which being recent counts half; ``None`` lets it not count."""
+    speaker_actor_id: str | None = None
+    """Who asks. It never changes which turns may be found."""
+    speaker_rewrite: bool = False
+    """Whether words of the first person in the question stand for who asks."""
+    wait: float | None = 2.0
+    """Seconds to wait, at the most, until what was accepted before can be found."""
+
+    def __post_init__(self) -> None:
+        check_whole("limit", self.limit, least=0)
+        check_minimum(self.min_score)
+        for name in ("max_tokens", "max_chars"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least=0)
+        for name in ("include_roles", "exclude_roles"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, tuple(sorted(check_ids(name, getattr(self, name)))))
+
+    @property
+    def limits(self) -> Limits:
+        """What of it concerns the context."""
+        return Limits(
+            limit=self.limit,
+            min_score=self.min_score,
+            include_roles=self.include_roles,
+            exclude_roles=self.exclude_roles,
+            max_tokens=self.max_tokens,
+            max_chars=self.max_chars,
+            flatten=self.flatten,
+        )
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """What of it concerns the search, as :meth:`Memory.retrieve` takes it. More is looked up than is shown: what
+        is not close enough is left out afterwards."""
+        return {
+            "top_k": 3 * self.limit + 10 if self.limit else 0,
+            "scope": self.scope,
+            "speaker_actor_id": self.speaker_actor_id,
+            "speaker_rewrite": self.speaker_rewrite,
+            "mode": self.mode,
+            "as_of": self.as_of,
+            "half_life": self.half_life,
+            "wait": self.wait,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskOptions(ContextOptions):
+    """How a question is answered.
+
+    Examples:
+        >>> AskOptions(context_role="tool")
+        Traceback (most recent call last):
+        ffai.errors.InvalidArgumentError: context_role must be one of ('user', 'system'), not 'tool'.
+    """
+
+    thread: Thread | None = None
+    """Its messages stand in front of the question; question and answer are added to it. Where no ``scope`` is given,
+    its scope is the one that is looked up."""
+    chat: ChatOptions | Mapping[str, Any] | None = None
+    """Which model is asked, and how."""
+    system: str | None = None
+    """The system prompt in the place of the default; short for ``chat={"system": ...}``."""
+    framed: bool = True
+    """Whether what was recalled stands as quoted data between two random lines, with dates and origins."""
+    context_role: ContextRole = "user"
+    """Where it stands: in front of the question, or in the system prompt."""
+    remember: bool = False
+    """Whether question and answer are recorded and remembered as a turn."""
+    on_context_error: OnContextError = "raise"
+    """What an outage of memory does: is raised, or leaves the answer without context."""
+    on_event: OnEvent | None = None
+    """Is called with a :class:`~ffai.rag.events.StreamEvent` after looking up and after answering."""
+
+    def __post_init__(self) -> None:
+        ContextOptions.__post_init__(self)
+        for name, choices in (("context_role", ContextRole), ("on_context_error", OnContextError)):
+            if getattr(self, name) not in get_args(choices):
+                raise InvalidArgumentError(f"{name} must be one of {get_args(choices)!r}, not {getattr(self, name)!r}.")
+        check_on_event(self.on_event)
+        chat = ChatOptions.of(self.chat)
+        object.__setattr__(self, "chat", chat if self.system is None else replace(chat, system=self.system))
+
+    @property
+    def whose(self) -> Scope | None:
+        """The scope that is looked up."""
+        return self.thread.scope if self.scope is None and self.thread is not None else self.scope

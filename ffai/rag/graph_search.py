@@ -1,0 +1,137 @@
+"""Looking up by meaning and along the edges of a graph at once, with citations."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ffai.chat.flow import Failed, Flow
+from ffai.core.arguments import check_ids, check_whole
+from ffai.core.memory.halving import told
+from ffai.core.memory.known import Known
+from ffai.core.memory.retrieving import NOTHING
+from ffai.errors import InvalidArgumentError
+from ffai.rag.ask_options import ContextOptions
+from ffai.rag.context import Piece, cited, fitted, kind_of, piece_of_known, pieces_of
+from ffai.rag.entry import Source
+from ffai.rag.step import Step, taken
+from ffai.rag.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from ffai.rag.agent_memory import AgentMemory
+
+logger = logging.getLogger(__name__)
+MOST_HOPS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class HybridContext:
+    """What was found, as lines that each begin with what they are cited by.
+
+    Examples:
+        >>> str(HybridContext("[wiki] The checklist is there."))
+        '[wiki] The checklist is there.'
+    """
+
+    text: str = ""
+    citations: tuple[Source, ...] = ()
+    """One for each line of the text, in its order; those that were found along edges have no score."""
+    left_out: tuple[Source, ...] = ()
+    """What did not fit into the budget, best first."""
+    error: str | None = None
+    """Why the edges alone were looked at; ``None`` where the search by meaning worked."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeds:
+    """Where the way along the edges begins.
+
+    Raises:
+        InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
+    """
+
+    ids: Iterable[str] = ()
+    """Ids of nodes."""
+    auto: bool = True
+    """Whether the nodes that are found by meaning are seeds too."""
+    max_hops: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ids, str):
+            object.__setattr__(self, "ids", tuple(self.ids))
+        check_ids("seed_node_ids", self.ids)
+        if check_whole("max_hops", self.max_hops, least=1) > MOST_HOPS:
+            raise InvalidArgumentError(f"max_hops must be from 1 to {MOST_HOPS}, not {self.max_hops!r}.")
+
+    @property
+    def nodes(self) -> list[str]:
+        """The ids, each once, in their order."""
+        return [self.ids] if isinstance(self.ids, str) else list(dict.fromkeys(self.ids))
+
+
+def hybrid(memory: AgentMemory, query: str, options: ContextOptions, seeds: Seeds) -> Flow[Step, HybridContext]:
+    """Look up by meaning and along edges; see :meth:`AgentMemory.build_hybrid_context`."""
+    outcome = yield memory.retrieving(query, options, options.scope)
+    error = None
+    if isinstance(outcome, Failed):
+        if memory.is_the_callers(outcome.error) or not seeds.nodes:
+            raise outcome.error
+        logger.warning("Nothing can be looked up by meaning just now; the edges alone are: %s", told(outcome.error))
+        outcome, error = NOTHING, told(outcome.error)
+    pieces = pieces_of(outcome, options.limits, kinds=("kb", "capsule", "node", "edge"))
+    starts = [*seeds.nodes, *(_nodes(pieces) if seeds.auto else ())]
+    if starts:
+        known = taken((yield Step(
+            partial(memory.knowledge.list, scope=options.scope), partial(memory.knowledge.alist, scope=options.scope)
+        )))  # fmt: skip
+        pieces += [piece_of_known(edge, options.limits) for edge in edges_from(known, starts, seeds.max_hops)]
+    pieces = list({piece.source.id: piece for piece in reversed(pieces)}.values())[::-1]
+    make = partial(
+        fitted, pieces, options.limits, partial(count_tokens, model=memory.model_of(None)), lines=cited
+    )
+    context = taken((yield Step(make, partial(asyncio.to_thread, make))))
+    memory.note(context.text, options.scope)
+    return HybridContext(context.text, context.sources, context.left_out, error)
+
+
+def edges_from(known: Sequence[Known], seeds: Sequence[str], hops: int = 1) -> list[Known]:
+    """Return the edges that touch a node, and then those that touch what these lead to.
+
+    Args:
+        known: all knowledge.
+        seeds: ids of the nodes to begin with.
+        hops: how far to go.
+
+    Returns:
+        Each edge once: those of the first seed first.
+    """
+    edges = [entry for entry in known if kind_of(entry.value) == "edge"]
+    touching: dict[str, list[Known]] = {}
+    for edge in edges:
+        for end in {str(edge.value.get("from")), str(edge.value.get("to"))}:
+            touching.setdefault(end, []).append(edge)
+    found: dict[str, Known] = {}
+    frontier, seen = list(dict.fromkeys(seeds)), set(seeds)
+    for _ in range(hops):
+        reached: list[str] = []
+        for node in frontier:
+            for edge in touching.get(node, ()):
+                found.setdefault(edge.key, edge)
+                reached += [str(edge.value.get(end)) for end in ("from", "to")]
+        frontier = [node for node in dict.fromkeys(reached) if node not in seen]
+        seen |= set(frontier)
+    return list(found.values())
+
+
+def _nodes(pieces: Sequence[Piece]) -> list[str]:
+    return [piece.source.id for piece in pieces if piece.source.kind == "node"]
