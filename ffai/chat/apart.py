@@ -81,17 +81,6 @@ async def aapart(client: Any) -> AsyncIterator[Any]:
         turns.end()
 
 
-def is_shared(client: Any) -> bool:
-    """Tell whether a client has to be asked itself, with its conversation put away meanwhile; see `apart`.
-
-    Examples:
-        >>> from ffai.testing import FakeClient
-        >>> is_shared(FakeClient())
-        False
-    """
-    return _beside(client) is None
-
-
 def _beside(client: Any) -> Any | None:
     """Return a client that can be asked with no regard to the conversation of the given one, or ``None``."""
     if clone := method(client, "clone"):
