@@ -8,7 +8,8 @@ FFAIError
 ├── ClosedError (RuntimeError)             used after close()
 ├── MissingExtraError (ImportError)        an optional package is not installed
 ├── ClientError (RuntimeError)             a chat client failed or answered something unusable
-│   └── AllClientsFailedError              every client of a fallback chain failed
+│   ├── AllClientsFailedError              every client of a fallback chain failed
+│   └── StructuredReplyError (ValueError)  a reply that is not the object that was asked for
 ├── UnknownReferenceError (ValueError)     {{name.response}} names no earlier prompt
 ├── EmbeddingError (RuntimeError)          an embedding model failed
 │   ├── ModelUnavailableError (ImportError)  a local model can't be loaded
@@ -104,6 +105,20 @@ class AllClientsFailedError(ClientError):
         told = "; ".join(f"{model}: {type(error).__name__}: {error}" for model, error in errors)
         super().__init__(f"All {len(errors)} models failed. {told}")
         self.errors = tuple(errors)
+
+
+class StructuredReplyError(ClientError, ValueError):
+    """A model was asked for an object, twice, and its reply can't be read as one.
+
+    Attributes:
+        kind: the name of the class of the object.
+        reply: the last reply, as it came.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, kind: str, reply: str, reason: str) -> None:
+        super().__init__(f"The model's reply is no {kind}: {reason}. It was {reply!r:.300}")
+        self.kind, self.reply, self.reason = kind, reply, reason
 
 
 class UnknownReferenceError(FFAIError, ValueError):
