@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 
@@ -26,3 +26,7 @@ class Provenance:
     """Seconds since the epoch, UTC."""
     score: float | None = None
     metadata: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is known, as a dict that JSON can hold."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
