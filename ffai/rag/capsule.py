@@ -145,9 +145,9 @@ class MemoryCapsule(_Kept):
             return cls.model_validate(told)
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
-            where = ".".join(map(str, problem["loc"]))
+            where, given = ".".join(map(str, problem["loc"])), problem["input"]
             raise InvalidArgumentError(
-                f"Capsule {told.get('id')!r:.100} can't be read: {where}: {problem['msg']}, not {problem['input']!r:.100}."
+                f"Capsule {told.get('id')!r:.100} can't be read: {where}: {problem['msg']}, not {given!r:.100}."
             ) from error
 
 

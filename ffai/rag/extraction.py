@@ -23,8 +23,8 @@ EXTRACTION_SYSTEM = (
 """The system prompt to ask an `extraction` with."""
 
 _INSTRUCTION = """\
-Note what is worth knowing later from these messages, each as one short entry that is understood without them, with names \
-in the place of "I" and "you", in the language of the messages:
+Note what is worth knowing later from these messages, each as one short entry that is understood without them, \
+with names in the place of "I" and "you", in the language of the messages:
 - facts: what was stated about people, things and dates.
 - decisions: what was decided.
 - tasks: what somebody is to do.
@@ -55,8 +55,8 @@ def extraction(lines: str) -> Flow[str, Extracted]:
     """Make a flow that asks a model what messages hold; see :func:`~ffai.chat.structured.structured` for its steps.
 
     A reply is taken as a whole or not at all: nothing in it is dropped in silence. Ids that the model does not give are
-    made from what an entry says, so that the same entry has the same id the next time; the same one twice is kept once. A
-    confidence that is no number within 0 and 1 is unknown.
+    made from what an entry says, so that the same entry has the same id the next time; the same one twice is kept once.
+    A confidence that is no number within 0 and 1 is unknown.
 
     Args:
         lines: the messages, as the model is to see them.
@@ -177,9 +177,12 @@ Kept = TypeVar("Kept", Fact, Decision, Task)
 
 def _made(kind: type[Kept], name: str, notes: Iterable[_Note]) -> list[Kept]:
     made: dict[str, Kept] = {}
+    seen: set[str] = set()
     for note in notes:
         said = note.model_dump(exclude={"id", "confidence"})
         own = f"{name}:{hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]}"
-        given = note.id if note.id is not None and note.id not in made else own
-        made.setdefault(given, kind(id=given, confidence=note.confidence, **said))
+        if own not in seen:
+            seen.add(own)
+            chosen = own if note.id is None or note.id in made else note.id
+            made[chosen] = kind(id=chosen, confidence=note.confidence, **said)
     return list(made.values())

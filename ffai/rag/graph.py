@@ -147,8 +147,8 @@ def graph_of(
 
     Args:
         nodes: mappings of the arguments of `node_value`; the kind is ``"topic"`` where there is none.
-        edges: mappings with ``from``, ``to`` and ``relation``, and the other arguments of `edge_value`. An edge may name a
-            node that is stored already. What is ``None`` counts as not given, in nodes too.
+        edges: mappings with ``from``, ``to`` and ``relation``, and the other arguments of `edge_value`. An edge may
+            name a node that is stored already. What is ``None`` counts as not given, in nodes too.
 
     Returns:
         The nodes, then the edges, each with its key.
