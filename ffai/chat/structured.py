@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ffai.chat.flow import Failed, Flow
 from ffai.chat.message import clean_copy
+from ffai.chat.schema import shown_schema
 from ffai.core.history.clean import json_in
 from ffai.errors import ArgumentTypeError, StructuredReplyError
 
@@ -99,8 +99,7 @@ def _text(outcome: Any) -> str:
 
 
 def _demand(kind: type[BaseModel]) -> str:
-    schema = json.dumps(_lean(kind.model_json_schema()), ensure_ascii=False)
-    return f"Answer with JSON only, without words around it. It has to fit this JSON schema:\n{schema}"
+    return f"Answer with JSON only, without words around it. It has to fit this JSON schema:\n{shown_schema(kind)}"
 
 
 def _complaint(error: StructuredReplyError) -> str:
@@ -124,22 +123,3 @@ def _told(error: ValidationError) -> str:
 
 def _shown(value: Any) -> str:
     return f"{json.dumps(value, ensure_ascii=False, default=str):.80}"
-
-
-def _lean(schema: Any) -> Any:
-    """Return a JSON schema without titles, which repeat the names, and with the first paragraph of descriptions."""
-    if isinstance(schema, list):
-        return [_lean(item) for item in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    lean: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key in ("properties", "$defs") and isinstance(value, Mapping):
-            lean[key] = {name: _lean(inner) for name, inner in value.items()}
-        elif key == "description" and isinstance(value, str):
-            lean[key] = value.partition("\n\n")[0]
-        elif key in ("default", "const", "enum", "examples"):
-            lean[key] = value
-        elif key != "title":
-            lean[key] = _lean(value)
-    return lean

@@ -124,13 +124,13 @@ _Confidence = Annotated[float | None, BeforeValidator(_as_confidence), Field(des
 
 class _Note(BaseModel):
     id: SkipJsonSchema[_TextOrNone] = None
-    confidence: _Confidence = None
 
 
 class _NotedFact(_Note):
     subject: _Text
     predicate: _Text
     object: _Text
+    confidence: _Confidence = None
 
 
 class _NotedDecision(_Note):
@@ -138,6 +138,7 @@ class _NotedDecision(_Note):
     owner: _TextOrNone = None
     rationale: _TextOrNone = None
     decided_at: _TextOrNone = None
+    confidence: _Confidence = None
 
     @model_validator(mode="before")
     @classmethod
@@ -150,6 +151,7 @@ class _NotedTask(_Note):
     owner: _TextOrNone = None
     due_at: _TextOrNone = None
     status: _TextOrNone = None
+    confidence: _Confidence = None
 
     @model_validator(mode="before")
     @classmethod
@@ -179,10 +181,11 @@ def _made(kind: type[Kept], name: str, notes: Iterable[_Note]) -> list[Kept]:
     made: dict[str, Kept] = {}
     seen: set[str] = set()
     for note in notes:
-        said = note.model_dump(exclude={"id", "confidence"})
+        said = note.model_dump(exclude={"id"})
+        sure = said.pop("confidence")
         own = f"{name}:{hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]}"
         if own not in seen:
             seen.add(own)
             chosen = own if note.id is None or note.id in made else note.id
-            made[chosen] = kind(id=chosen, confidence=note.confidence, **said)
+            made[chosen] = kind(id=chosen, confidence=sure, **said)
     return list(made.values())

@@ -6,12 +6,12 @@ import contextlib
 import json
 from collections.abc import Iterator
 from datetime import date
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, RootModel
+from pydantic import BaseModel, RootModel
 
 from ffai.chat.flow import arun, run
 from ffai.chat.structured import read_as, structured
@@ -23,16 +23,10 @@ class Verdict(BaseModel):
 
 
 class Book(BaseModel):
-    """A book that was spoken of.
-
-    Its examples are for programmers.
-    """
-
-    title: str = Field(description="As on the cover.\n\nNot for the model.")
+    title: str
     pages: int | None = None
     parts: tuple[str, ...] = ()
     printed: date | None = None
-    kind: Literal["novel", "title"] = "novel"
 
 
 class Shelf(BaseModel):
@@ -130,16 +124,15 @@ async def test_the_same_is_awaited() -> None:
     assert await arun(structured("Is the sky blue?", Verdict), take) == Verdict(result=True)
 
 
-def test_the_schema_is_sent_without_what_only_programmers_need() -> None:
-    _, (prompt,) = asking(['{"books": []}'], Shelf)
-    question, _, schema = prompt.partition("\n\n")
-    told = json.loads(schema[schema.index("{") :])
+def test_the_schema_is_put_behind_the_question() -> None:
+    _, (prompt,) = asking(['{"result": true}'], Verdict)
+    question, _, demand = prompt.partition("\n\n")
     assert question == "Is the sky blue?"
-    book = told["$defs"]["Book"]
-    assert book["description"] == "A book that was spoken of."
-    assert book["properties"]["title"] == {"type": "string", "description": "As on the cover."}
-    assert book["properties"]["kind"]["enum"] == ["novel", "title"]
-    assert "title" not in told
+    assert json.loads(demand[demand.index("{") :]) == {
+        "properties": {"result": {"type": "boolean"}},
+        "required": ["result"],
+        "type": "object",
+    }
 
 
 def test_values_are_of_their_types_as_json_has_them() -> None:
