@@ -12,6 +12,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ffai._fork import held_over_forks
+from ffai.chat.away import away_of
 from ffai.chat.calling import check_client, method
 from ffai.errors import ArgumentTypeError, ClientError
 
@@ -100,12 +101,12 @@ def _beside(client: Any) -> Any | None:
 
 @contextlib.contextmanager
 def _put_away(client: Any) -> Iterator[None]:
-    away = list(client.get_conversation_history())
-    client.set_conversation_history([])
+    away = away_of(client)
+    added = away.begin_unheard()
     try:
         yield
     finally:
-        client.set_conversation_history(away)
+        away.end_unheard(added)
 
 
 class _Turns:

@@ -15,6 +15,7 @@ from ffai.chat.reply import TokenUsage
 from ffai.clients import FallbackClient
 from ffai.errors import ArgumentTypeError, ClientError
 from ffai.testing import FakeClient
+from ffai.workflow.conversation import ClientConversation
 from tests.doubles.talker import SAID, Talker
 
 
@@ -213,6 +214,24 @@ async def test_an_async_stream_leaves_the_conversation_alone() -> None:
     async with aapart(client) as asked:
         assert [piece async for piece in astream(asked, "hello")] == ["yes"]
     assert (client.heard, client.messages) == ([0], SAID)
+
+
+@pytest.mark.parametrize("first_out", ["engine", "apart"])
+@pytest.mark.parametrize("first_in", ["engine", "apart"])
+def test_a_call_that_brings_its_own_history_meanwhile_loses_nothing_of_the_conversation(
+    first_in: str, first_out: str
+) -> None:
+    client = Talker()
+    conversation = ClientConversation(client)
+    blocks = {"engine": conversation.put_away(True), "apart": apart(client)}
+    second_in, last_out = ({"engine": "apart", "apart": "engine"}[name] for name in (first_in, first_out))
+    for name in (first_in, second_in):
+        blocks[name].__enter__()
+    assert client.messages == []
+    client.generate_response("hello")
+    for name in (first_out, last_out):
+        blocks[name].__exit__(None, None, None)
+    assert client.messages[:2] == SAID
 
 
 @pytest.mark.parametrize("missing", ["get_conversation_history", "set_conversation_history"])
