@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
+from contextvars import copy_context
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -15,6 +17,7 @@ from ffai._fork import held_over_forks
 from ffai.chat.away import away_of
 from ffai.chat.calling import check_client, method
 from ffai.errors import ArgumentTypeError, ClientError
+from ffai.typing import Prompt
 
 
 @contextlib.contextmanager
@@ -50,8 +53,11 @@ def apart(client: Any) -> Iterator[Any]:
     turns = _turns_of(client)
     turns.wait()
     try:
-        with _put_away(client):
+        added = turns.away.begin_unheard()
+        try:
             yield client
+        finally:
+            turns.away.end_unheard(added)
     finally:
         turns.end()
 
@@ -76,10 +82,22 @@ async def aapart(client: Any) -> AsyncIterator[Any]:
     turns = _turns_of(client)
     await turns.await_()
     try:
-        with _put_away(client):
-            yield client
-    finally:
+        added = turns.away.begin_unheard()
+    except BaseException:
         turns.end()
+        raise
+
+    def give_back() -> None:
+        try:
+            turns.away.end_unheard(added)
+        finally:
+            turns.end()
+
+    lent = _Lent(client, give_back)
+    try:
+        yield lent.client
+    finally:
+        lent.leave()
 
 
 def _beside(client: Any) -> Any | None:
@@ -99,20 +117,62 @@ def _beside(client: Any) -> Any | None:
     return None
 
 
-@contextlib.contextmanager
-def _put_away(client: Any) -> Iterator[None]:
-    away = away_of(client)
-    added = away.begin_unheard()
-    try:
-        yield
-    finally:
-        away.end_unheard(added)
+class _Lent:
+    """A client that is given out, and given back when it is left and no thread asks it any more.
+
+    A task can be cancelled, the thread that it waits for can't: until that has come to its end, it adds to the
+    conversation.
+    """
+
+    def __init__(self, client: Any, give_back: Callable[[], None]) -> None:
+        answers_async = method(client, "agenerate_response") or inspect.iscoroutinefunction(client.generate_response)
+        self.client = client if answers_async else _AskedInThreads(client, self)
+        self._give_back = give_back
+        self._lock = threading.Lock()
+        self._inside = 1
+
+    def enter(self) -> None:
+        with self._lock:
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside:
+                return
+        self._give_back()
+
+
+class _AskedInThreads:
+    """A client that only answers synchronously, for the async calls."""
+
+    def __init__(self, client: Any, lent: _Lent) -> None:
+        self._client, self._lent = client, lent
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def agenerate_response(self, prompt: Prompt, **kwargs: Any) -> Any:
+        def ask() -> Any:
+            try:
+                return self._client.generate_response(prompt, **kwargs)
+            finally:
+                self._lent.leave()
+
+        self._lent.enter()
+        try:
+            work = asyncio.get_running_loop().run_in_executor(None, copy_context().run, ask)
+        except RuntimeError:  # the loop takes no work any more
+            self._lent.leave()
+            raise
+        return await asyncio.shield(work)
 
 
 class _Turns:
     """A queue at a client: threads and tasks of any loop are let in one at a time, in the order they came."""
 
     def __init__(self, client: Any) -> None:
+        self.away = away_of(client)
         self._client = client  # so that its id stays its own
         # A stream that nobody reads any more may end, and go out, at any line that runs under the lock.
         self._lock = held_over_forks(threading.RLock())

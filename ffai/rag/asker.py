@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import dataclass
 from typing import Any
 
 from ffai.chat.apart import aapart, apart
-from ffai.chat.calling import acall, astream, call, check_client, method, stream
+from ffai.chat.calling import acall, astream, call, check_client, stream
 from ffai.chat.message import check_prompt, member
 from ffai.chat.reply import ChatReply
 from ffai.chat.streaming import AsyncReplyStream, ReplyStream
@@ -73,12 +73,8 @@ class Asker:
     async def aask(self, request: ChatRequest) -> ChatReply:
         """The async twin of `ask`."""
         prompt, told = self._told(request)
-
-        async def ask() -> ChatReply:
-            async with aapart(self._client) as asked:
-                return await acall(asked, prompt, **told)
-
-        return await (_to_the_end(ask()) if _is_borrowed_by_thread(self._client) else ask())
+        async with aapart(self._client) as asked:
+            return await acall(asked, prompt, **told)
 
     def stream(self, request: ChatRequest) -> ReplyStream:
         """Return the reply in pieces. The prompt is checked now, the client is asked with the first piece.
@@ -142,33 +138,6 @@ class _FunctionClient:
         else:
             answer = await asyncio.to_thread(self._function, model, prompt, system)
         return await answer if inspect.isawaitable(answer) else answer
-
-
-def _is_borrowed_by_thread(client: Any) -> bool:
-    """Tell whether a client's own conversation is put away while a thread asks it."""
-    if method(client, "agenerate_response") or inspect.iscoroutinefunction(client.generate_response):
-        return False
-    return method(client, "clone") is None and method(client, "get_conversation_history") is not None
-
-
-_unfinished: set[asyncio.Task[ChatReply]] = set()
-
-
-async def _to_the_end(work: Coroutine[Any, Any, ChatReply]) -> ChatReply:
-    """Await a call that goes on when the one who awaits it is cancelled.
-
-    A thread can't be cancelled, and the client's conversation can't be put back before it has asked.
-    """
-    task = asyncio.create_task(work)
-    _unfinished.add(task)
-    task.add_done_callback(_finished)
-    return await asyncio.shield(task)
-
-
-def _finished(task: asyncio.Task[ChatReply]) -> None:
-    _unfinished.discard(task)
-    if not task.cancelled():
-        task.exception()  # seen: nobody may be there any more to whom it could be told
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

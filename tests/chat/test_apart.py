@@ -176,6 +176,25 @@ async def test_a_task_that_is_cancelled_when_its_turn_comes_gives_it_on() -> Non
     assert client.messages == SAID
 
 
+async def test_a_thread_that_outlives_its_cancelled_task_is_waited_for() -> None:
+    client = Talker()
+    client.gate.clear()
+
+    async def aask() -> str:
+        async with aapart(client) as asked:
+            return (await acall(asked, "hello")).text
+
+    task = asyncio.create_task(aask())
+    await asyncio.to_thread(client.asked.wait, 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert client.messages == []  # its thread is still asking
+    client.gate.set()
+    assert await aask() == "yes"
+    assert (client.heard, client.messages) == ([0, 0], SAID)
+
+
 def test_who_would_wait_for_itself_is_told() -> None:
     client = Talker()
     with apart(client), pytest.raises(ClientError, match="clone"), apart(client):
