@@ -11,7 +11,7 @@ import os
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ffai.errors import ArgumentTypeError
 from ffai.typing import Prompt
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from ffai.core.memory.memory import Memory
     from ffai.core.memory.status import FlushResult
     from ffai.core.scope_policy import Scope, ScopeGuard, ScopePolicy
+    from ffai.rag.agent_memory import AgentMemory
+    from ffai.rag.answer import AskResult
+    from ffai.rag.ask_options import AskKeywords
+    from ffai.rag.thread import Thread
     from ffai.workflow.engine import WorkflowEngine
     from ffai.workflow.options import ResponseOptions
     from ffai.workflow.result import ResponseResult
@@ -107,6 +111,7 @@ class FFAI:
         if remembers is not None:
             remembers.when_forgotten(histories.forget)
             remembers.when_forgotten(workflow.forget)
+        self._recorder, self._agent_actor_id = recorder, agent_actor_id
         self._histories, self._engine = histories, workflow  # the memory calls them for as long as they are held
         self._set_policy(ScopePolicy(is_required=require_scope, guard=scope_guard).narrowed(default_scope))
 
@@ -162,6 +167,20 @@ class FFAI:
     def workflow(self) -> WorkflowEngine:
         """Named prompts."""
         return self._workflow
+
+    @property
+    def rag(self) -> AgentMemory:
+        """Answers that rest on memory, knowledge and threads."""
+        from ffai.rag.agent_memory import AgentMemory
+
+        return AgentMemory(
+            self._engine.client,
+            self.memory,
+            recorder=self._recorder,
+            policy=self._policy,
+            agent_actor_id=self._agent_actor_id,
+            is_closed=lambda: self._engine.closed,
+        )
 
     @property
     def memory(self) -> Memory | None:
@@ -229,6 +248,26 @@ class FFAI:
     ) -> AsyncIterator[str]:
         """Iterate asynchronously; see :meth:`stream_response`."""
         return self._workflow.astream_response(prompt, prompt_name, history, options, scope=scope, **kwargs)
+
+    def ask(self, question: str, *, thread: Thread | None = None, **options: Unpack[AskKeywords]) -> AskResult:
+        """Answer a question from memory; see :meth:`AgentMemory.ask`.
+
+        Examples:
+            >>> from ffai import Memory
+            >>> from ffai.testing import FakeClient, FakeEmbedder
+            >>> ffai = FFAI(FakeClient(["Under the mat.", "It is under the mat."]), memory=Memory(FakeEmbedder()))
+            >>> _ = ffai.generate_response("Where is the key?")
+            >>> answer = ffai.ask("Where did we put the key?")
+            >>> answer.answer, answer.grounded
+            ('It is under the mat.', True)
+        """
+        return self.rag.ask(question, thread=thread, **options)
+
+    def aask(
+        self, question: str, *, thread: Thread | None = None, **options: Unpack[AskKeywords]
+    ) -> Coroutine[Any, Any, AskResult]:
+        """Await :meth:`ask`. Arguments are checked, and the scope is taken, now."""
+        return self.rag.aask(question, thread=thread, **options)
 
     # Ending
 

@@ -12,6 +12,10 @@ FFAIError
 ├── MemoryDisabledError (RuntimeError)     memory is off, and was needed
 ├── EmptyWindowError (ValueError)          nothing was said in the time that was to be summarised
 ├── EmptySummaryError (ValueError)         the model summarised nothing
+
+
+│   ├── AllClientsFailedError              every client of a fallback chain failed
+│   └── StructuredReplyError (ValueError)  a reply that is not the object that was asked for
 ├── UnknownReferenceError (ValueError)     {{name.response}} names no earlier prompt
 ├── EmbeddingError (RuntimeError)          an embedding model failed
 │   ├── ModelUnavailableError (ImportError)  a local model can't be loaded
@@ -119,6 +123,20 @@ class EmptyWindowError(FFAIError, ValueError):
 
 class EmptySummaryError(FFAIError, ValueError):
     """The model gave a blank summary. Nothing was stored."""
+
+
+class StructuredReplyError(ClientError, ValueError):
+    """A model was asked for an object, twice, and its reply can't be read as one.
+
+    Attributes:
+        kind: the name of the class of the object.
+        reply: the last reply, as it came.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, kind: str, reply: str, reason: str) -> None:
+        super().__init__(f"The model's reply is no {kind}: {reason}. It was {reply!r:.300}")
+        self.kind, self.reply, self.reason = kind, reply, reason
 
 
 class UnknownReferenceError(FFAIError, ValueError):

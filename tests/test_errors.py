@@ -24,6 +24,7 @@ MADE: list[errors.FFAIError] = [
     errors.MissingExtraError("fastembed", "memory"),
     errors.ClientError("no reply"),
     errors.AllClientsFailedError([("a", TimeoutError("too slow"))]),
+    errors.StructuredReplyError("Verdict", "yes", "no JSON is in it"),
     errors.UnknownReferenceError(["nobody"], ["capital"]),
     errors.EmbeddingError("busy", transient=True, retry_after=2.0, status_code=429),
     errors.ModelUnavailableError("not cached"),

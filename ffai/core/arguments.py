@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 
 _EARLIEST, _LATEST = -62_135_596_800.0, 253_402_300_800.0
 """The years 1 to 9999, in seconds since the epoch: what a calendar date can say."""
+
+T = TypeVar("T")
 
 
 def check_whole(name: str, value: Any, *, least: int | None = None) -> int:
@@ -165,3 +168,26 @@ def check_search(query: Any, top_k: Any, threshold: Any, wait: Any) -> None:
         check_number("threshold", threshold)
     if wait is not None:
         check_number("wait", wait, least=0.0)
+
+
+def options_of(kind: type[T], options: T | Mapping[str, Any] | None, *, name: str = "options") -> T:
+    """Return options of one kind, a frozen dataclass, from a mapping of them; ``None`` is all defaults.
+
+    Raises:
+        ArgumentTypeError: it is none of these.
+        InvalidArgumentError: the mapping has a key that is no option; names it.
+
+    Examples:
+        >>> from ffai.workflow import ResponseOptions
+        >>> options_of(ResponseOptions, {"modell": "gpt-4o"})
+        Traceback (most recent call last):
+        ffai.errors.InvalidArgumentError: options has no 'modell'; it has model, system_instructions, history, ...
+    """
+    if options is None or isinstance(options, kind):
+        return kind() if options is None else options
+    if not isinstance(options, Mapping):
+        raise ArgumentTypeError(f"{name} must be {kind.__name__} or a mapping, not {type(options).__name__}.")
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    if unknown := sorted(set(options) - set(known), key=repr):
+        raise InvalidArgumentError(f"{name} has no {unknown[0]!r}; it has {', '.join(known)}.")
+    return kind(**options)

@@ -5,31 +5,33 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 from typing import Any, Unpack
 
 from ffai.chat.calling import check_client
-from ffai.chat.message import member
-from ffai.chat.reply import ChatReply
+from ffai.chat.flow import Flow
 from ffai.core.arguments import check_text
 from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.memory.halving import told
 from ffai.core.memory.memory import Memory
-from ffai.core.memory.retrieving import NOTHING
 from ffai.core.scope import MemoryScope, check_actor_id
 from ffai.core.scope_policy import OPEN, Scope, ScopePolicy
-from ffai.errors import ClosedError, MemoryDisabledError
-from ffai.rag.answer import AnswerStream, AskResult, AsyncAnswerStream, answered, contexted, finished, is_the_callers, prepared
+from ffai.errors import ClosedError
+from ffai.rag.answer import AnswerStream, AskResult, AsyncAnswerStream, answered, contexted, finished, prepared
 from ffai.rag.ask_options import AskKeywords, AskOptions, ContextKeywords, ContextOptions
+from ffai.rag.asker import Asker
+from ffai.rag.backing import Backing
 from ffai.rag.capsule import MemoryCapsule
 from ffai.rag.chat_options import ChatOptions
-from ffai.rag.compaction import Compaction, CompactResult, compacted, safely, summarised
+from ffai.rag.compaction import CompactKeywords, CompactOptions, CompactResult, compacted, safely, summarised
 from ffai.rag.context import MemoryContext
+from ffai.rag.entry import MemoryEntry
 from ffai.rag.explaining import Explanation, explained
 from ffai.rag.format import bullet
-from ffai.rag.graph_search import HybridContext, hybrid
+from ffai.rag.graph_search import HybridContext, Seeds, hybrid
 from ffai.rag.knowledge import KnowledgeBase
-from ffai.rag.step import Step, ado, do
+from ffai.rag.prompts import SUMMARY_INSTRUCTION
+from ffai.rag.step import Step, ado, do, is_the_callers, taken
 from ffai.rag.thread import MAX_TURNS, Thread
 from ffai.rag.window import Window
 
@@ -37,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class AgentMemory:
-    """A memory and a client that answers from it.
+    r"""A memory and a client that answers from it.
 
     Nothing is kept in it: it is a view on the memory, and as cheap as one. What is asked does not enter the
     conversation that the client keeps, and what is recalled is never remembered as something new.
@@ -51,13 +53,14 @@ class AgentMemory:
         is_closed: tells whether nothing can be asked any more.
 
     Examples:
+        >>> from ffai import Memory
         >>> from ffai.testing import FakeClient, FakeEmbedder
         >>> memory = Memory(FakeEmbedder())
         >>> _ = memory.remember("Where is the key?", "Under the mat.")
         >>> rag = AgentMemory(FakeClient(["It is under the mat."]), memory)
         >>> result = rag.ask("Where did we put the key?")
         >>> result.answer, [source.excerpt for source in result.sources]
-        ('It is under the mat.', ['Where is the key?\\nUnder the mat.'])
+        ('It is under the mat.', ['Where is the key?\nUnder the mat.'])
     """
 
     def __init__(
@@ -71,6 +74,449 @@ class AgentMemory:
         is_closed: Callable[[], bool] = lambda: False,
     ) -> None:
         check_client(client)
-        self.client, self.memory = client, memory
-        self._recorder, self._policy, self._is_closed = recorder, policy, is_closed
-        self._agent = check_actor_id("agent_actor_id", agent_actor_id)
+        agent = check_actor_id("agent_actor_id", agent_actor_id)
+        self._backing = Backing(client=client, memory=memory, recorder=recorder, policy=policy, agent_actor_id=agent)
+        self._is_closed = is_closed
+
+    def scoped(self, scope: Scope) -> AgentMemory:
+        """Return the same for one person, one conversation, or both: with a scope under that of each call.
+
+        Raises:
+            ScopeValidationError, ArgumentTypeError: the scope can't be used.
+        """
+        view, backing = copy.copy(self), self._backing
+        policy = backing.policy.narrowed(scope)
+        memory = None if backing.memory is None else backing.memory.under(policy)
+        view._backing = replace(backing, policy=policy, memory=memory)
+        return view
+
+    # Asking
+
+    def ask(self, question: str, *, thread: Thread | None = None, **options: Unpack[AskKeywords]) -> AskResult:
+        """Answer a question from memory: look up, ask the model, then record.
+
+        Args:
+            question: what is asked.
+            thread: its messages stand in front of the question; question and answer are added to it.
+            options: see :class:`~ffai.rag.ask_options.AskOptions`.
+
+        Returns:
+            The answer, with its sources in the order of the lines of the context.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: an argument can't be used; the model is not asked.
+            TypeError: there is no such option.
+            ClosedError: after ``close()``.
+            Exception: whatever memory raises, unless ``on_context_error="ignore"``; whatever the client raises. Nothing
+                is recorded, and a thread is as it was.
+        """
+        return do(answered(self._backing, *self._checked(question, thread, options)))
+
+    def aask(
+        self, question: str, *, thread: Thread | None = None, **options: Unpack[AskKeywords]
+    ) -> Coroutine[Any, Any, AskResult]:
+        """Await :meth:`ask`. Arguments are checked, and the scope is taken, when it is called."""
+        return ado(answered(self._backing, *self._checked(question, thread, options)))
+
+    def ask_with_thread(self, thread: Thread, question: str, **options: Unpack[AskKeywords]) -> AskResult:
+        """Answer a question with a thread in front of it; the same as ``ask(question, thread=thread)``."""
+        return self.ask(question, thread=thread, **options)
+
+    def aask_with_thread(
+        self, thread: Thread, question: str, **options: Unpack[AskKeywords]
+    ) -> Coroutine[Any, Any, AskResult]:
+        """Await :meth:`ask_with_thread`."""
+        return self.aask(question, thread=thread, **options)
+
+    def stream_ask(
+        self, question: str, *, thread: Thread | None = None, **options: Unpack[AskKeywords]
+    ) -> AnswerStream:
+        """Answer in pieces of text. It is looked up now, and the model is asked with the first piece.
+
+        Returns:
+            An iterator; its ``result`` is what :meth:`ask` gives, once the last piece has come.
+
+        Raises: as for :meth:`ask`.
+
+        Examples:
+            >>> from ffai.testing import FakeClient
+            >>> pieces = AgentMemory(FakeClient(["Under the mat."]), None).stream_ask("Where is the key?")
+            >>> list(pieces), pieces.result.grounded
+            (['Under ', 'the ', 'mat.'], False)
+        """
+        ready = do(prepared(self._backing, *self._checked(question, thread, options)))
+        return AnswerStream(ready.asker.stream(ready.request), lambda reply: do(finished(self._backing, ready, reply)))
+
+    def astream_ask(
+        self, question: str, *, thread: Thread | None = None, **options: Unpack[AskKeywords]
+    ) -> AsyncAnswerStream:
+        """Iterate asynchronously; see :meth:`stream_ask`. It is looked up with the first piece."""
+        asked = self._checked(question, thread, options)
+        return AsyncAnswerStream(
+            lambda: ado(prepared(self._backing, *asked)),
+            lambda ready, reply: ado(finished(self._backing, ready, reply)),
+        )
+
+    def _checked(self, question: str, thread: Thread | None, options: Mapping[str, Any]) -> tuple[str, AskOptions]:
+        if self._is_closed():
+            raise ClosedError("This FFAI is closed. Make a new one to go on; what was recorded can still be read.")
+        checked = AskOptions(thread=thread, **options)
+        self._backing.asked_scope(checked.whose)
+        return check_text("question", question), checked
+
+    # Contexts
+
+    def build_context(self, query: str, **options: Unpack[ContextKeywords]) -> str:
+        """Return what is known about something as lines for a prompt: messages, then knowledge.
+
+        Args:
+            query: what to look for, in words.
+            options: see :class:`~ffai.rag.ask_options.ContextOptions`.
+
+        Returns:
+            ``[name]: text`` for each message and ``[KB] text`` for each entry of knowledge; ``""`` where nothing is
+            found, or memory is off.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
+            TypeError: there is no such option.
+            Exception: whatever memory raises.
+
+        Examples:
+            >>> from ffai import Memory
+            >>> from ffai.testing import FakeClient, FakeEmbedder
+            >>> memory = Memory(FakeEmbedder())
+            >>> _ = memory.remember("Where is the key?", "Under the mat.")
+            >>> print(AgentMemory(FakeClient(), memory).build_context("the key"))
+            [user]: Where is the key?
+            [assistant]: Under the mat.
+        """
+        return self.context(query, **options).text
+
+    async def abuild_context(self, query: str, **options: Unpack[ContextKeywords]) -> str:
+        """Await :meth:`build_context`."""
+        return (await self.acontext(query, **options)).text
+
+    def context(self, query: str, **options: Unpack[ContextKeywords]) -> MemoryContext:
+        """Return the context of :meth:`build_context` with its sources, and what did not fit into the budget."""
+        return do(contexted(self._backing, *self._looking_up(query, options)))
+
+    def acontext(self, query: str, **options: Unpack[ContextKeywords]) -> Coroutine[Any, Any, MemoryContext]:
+        """Await :meth:`context`."""
+        return ado(contexted(self._backing, *self._looking_up(query, options)))
+
+    def build_context_safe(self, query: str, **options: Unpack[ContextKeywords]) -> str:
+        """Return :meth:`build_context`; ``""`` where memory can't be looked up just now, which is logged.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError, TypeError: the arguments are wrong.
+        """
+        checked = self._looking_up(query, options)
+        try:
+            return do(contexted(self._backing, *checked)).text
+        except Exception as error:  # noqa: BLE001 - an embedder or a store may raise anything
+            return self._without("context", error)
+
+    async def abuild_context_safe(self, query: str, **options: Unpack[ContextKeywords]) -> str:
+        """Await :meth:`build_context_safe`."""
+        checked = self._looking_up(query, options)
+        try:
+            return (await ado(contexted(self._backing, *checked))).text
+        except Exception as error:  # noqa: BLE001 - as above
+            return self._without("context", error)
+
+    def build_hybrid_context(
+        self,
+        query: str,
+        seed_node_ids: Iterable[str] = (),
+        *,
+        auto_seed: bool = True,
+        max_hops: int = 1,
+        **options: Unpack[ContextKeywords],
+    ) -> HybridContext:
+        """Look up by meaning, and along the edges of the graph, with a citation for each line.
+
+        Args:
+            query: what to look for, in words.
+            seed_node_ids: ids of nodes whose edges are looked at.
+            auto_seed: whether those of the nodes that are found by meaning are, too.
+            max_hops: how far along the edges, from 1 to 3.
+            options: see :class:`~ffai.rag.ask_options.ContextOptions`.
+
+        Returns:
+            Lines ``[what it is cited by] text``: turns, knowledge, then edges in the order of their seeds; each once.
+            Where memory can't be looked up by meaning just now, the edges of the seeds that were given.
+
+        Raises: as for :meth:`build_context`.
+        """
+        seeds = Seeds(ids=seed_node_ids, auto=auto_seed, max_hops=max_hops)
+        return do(hybrid(self._backing, *self._looking_up(query, options), seeds))
+
+    def abuild_hybrid_context(
+        self,
+        query: str,
+        seed_node_ids: Iterable[str] = (),
+        *,
+        auto_seed: bool = True,
+        max_hops: int = 1,
+        **options: Unpack[ContextKeywords],
+    ) -> Coroutine[Any, Any, HybridContext]:
+        """Await :meth:`build_hybrid_context`."""
+        seeds = Seeds(ids=seed_node_ids, auto=auto_seed, max_hops=max_hops)
+        return ado(hybrid(self._backing, *self._looking_up(query, options), seeds))
+
+    def explain(self, query: str, turn_id: str | None = None, **options: Unpack[ContextKeywords]) -> Explanation:
+        """Tell why a question finds what it finds, and why it does not find something else.
+
+        Args:
+            query: what to look for, in words.
+            turn_id: a turn that is expected; the nearest misses are told of if left out.
+            options: those of the call that is to be explained; see :class:`~ffai.rag.ask_options.ContextOptions`.
+
+        Returns:
+            What is found and missed, with scores, thresholds and parts, and the state of the memory. ``print`` shows a
+            report.
+
+        Raises: as for :meth:`build_context`.
+
+        Examples:
+            >>> from ffai import Memory
+            >>> from ffai.testing import FakeClient, FakeEmbedder
+            >>> memory = Memory(FakeEmbedder())
+            >>> expected = memory.remember("Where is the key?", "Under the mat.")
+            >>> AgentMemory(FakeClient(), memory).explain("a boat", expected).missed[0].state
+            'too far'
+        """
+        if turn_id is not None:
+            check_text("turn_id", turn_id)
+        return do(explained(self._backing, *self._looking_up(query, options), turn_id))
+
+    def aexplain(
+        self, query: str, turn_id: str | None = None, **options: Unpack[ContextKeywords]
+    ) -> Coroutine[Any, Any, Explanation]:
+        """Await :meth:`explain`."""
+        if turn_id is not None:
+            check_text("turn_id", turn_id)
+        return ado(explained(self._backing, *self._looking_up(query, options), turn_id))
+
+    def _looking_up(self, query: str, options: Mapping[str, Any]) -> tuple[str, ContextOptions]:
+        checked = ContextOptions(**options)
+        self._backing.asked_scope(checked.scope)
+        return check_text("query", query), checked
+
+    # What was said lately
+
+    def recent_text(
+        self,
+        hours: float = 24.0,
+        limit: int = 100,
+        include_roles: Iterable[str] | None = None,
+        exclude_roles: Iterable[str] | None = None,
+        *,
+        scope: Scope | None = None,
+    ) -> str:
+        """Return the last messages as lines ``- text``, oldest first. No embedder is needed.
+
+        Args:
+            hours: how far to look back.
+            limit: how many messages at the most, before roles are looked at: the last ones.
+            include_roles: only messages of these roles; a turn has two, of ``"user"`` and ``"assistant"``.
+            exclude_roles: no messages of these roles.
+            scope: whose.
+
+        Returns:
+            The lines; ``""`` where nothing was said, memory is off, or it can't be read just now, which is logged.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
+
+        Examples:
+            >>> from ffai import Memory
+            >>> from ffai.testing import FakeClient, FakeEmbedder
+            >>> memory = Memory(FakeEmbedder())
+            >>> _ = memory.remember("Where is the key?", "Under the mat.")
+            >>> print(AgentMemory(FakeClient(), memory).recent_text(exclude_roles=["assistant"]))
+            - Where is the key?
+        """
+        window = self._window(hours, limit, include_roles, exclude_roles, scope)
+        try:
+            return _bullets(do(_read(self._backing, window, scope)))
+        except Exception as error:  # noqa: BLE001 - a store may raise anything
+            return self._without("recent messages", error)
+
+    async def arecent_text(
+        self,
+        hours: float = 24.0,
+        limit: int = 100,
+        include_roles: Iterable[str] | None = None,
+        exclude_roles: Iterable[str] | None = None,
+        *,
+        scope: Scope | None = None,
+    ) -> str:
+        """Await :meth:`recent_text`."""
+        window = self._window(hours, limit, include_roles, exclude_roles, scope)
+        try:
+            return _bullets(await ado(_read(self._backing, window, scope)))
+        except Exception as error:  # noqa: BLE001 - as above
+            return self._without("recent messages", error)
+
+    def summarize(
+        self,
+        hours: float = 24.0,
+        limit: int = 100,
+        instruction: str = SUMMARY_INSTRUCTION,
+        include_roles: Iterable[str] | None = None,
+        exclude_roles: Iterable[str] | None = None,
+        *,
+        scope: Scope | None = None,
+        chat: ChatOptions | Mapping[str, Any] | None = None,
+    ) -> str:
+        """Let the model summarise what was said lately. Nothing is kept.
+
+        Args:
+            hours: how far to look back.
+            limit: how many messages at the most: the last ones.
+            instruction: what is asked for.
+            include_roles: only messages of these roles.
+            exclude_roles: no messages of these roles.
+            scope: whose.
+            chat: which model is asked, and how.
+
+        Returns:
+            The summary; a fixed sentence where nothing was said, and no model is asked.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
+            MemoryDisabledError: memory is off.
+            Exception: whatever memory or the client raises.
+        """
+        window = self._window(hours, limit, include_roles, exclude_roles, scope)
+        check_text("instruction", instruction)
+        return do(summarised(self._backing, window, Asker(self._backing.client, chat), scope, instruction))
+
+    def asummarize(
+        self,
+        hours: float = 24.0,
+        limit: int = 100,
+        instruction: str = SUMMARY_INSTRUCTION,
+        include_roles: Iterable[str] | None = None,
+        exclude_roles: Iterable[str] | None = None,
+        *,
+        scope: Scope | None = None,
+        chat: ChatOptions | Mapping[str, Any] | None = None,
+    ) -> Coroutine[Any, Any, str]:
+        """Await :meth:`summarize`."""
+        window = self._window(hours, limit, include_roles, exclude_roles, scope)
+        check_text("instruction", instruction)
+        return ado(
+            summarised(self._backing, window, Asker(self._backing.client, chat), MemoryScope.of(scope), instruction)
+        )
+
+    def compact_window(self, **options: Unpack[CompactKeywords]) -> MemoryCapsule:
+        """Summarise what was said lately, and keep that as knowledge of the same scope.
+
+        The messages stay. The capsule is found by :meth:`ask`; the same id again replaces it, and it is forgotten with
+        the turns it was made from. Where no scope is given and the messages are somebody's, only one who asks without a
+        scope sees it.
+
+        Args:
+            options: see :class:`~ffai.rag.compaction.CompactOptions`.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
+            TypeError: there is no such option.
+            MemoryDisabledError: memory is off.
+            EmptyWindowError, EmptySummaryError: there is nothing to be kept.
+            Exception: whatever memory or the client raises. Nothing is kept.
+
+        Examples:
+            >>> from ffai import Memory
+            >>> from ffai.testing import FakeClient, FakeEmbedder
+            >>> memory = Memory(FakeEmbedder())
+            >>> _ = memory.remember("Where is the key?", "Under the mat.")
+            >>> rag = AgentMemory(FakeClient(["The key is under the mat."]), memory)
+            >>> rag.compact_window(id="monday").summary, [capsule.id for capsule in rag.kb.capsules()]
+            ('The key is under the mat.', ['monday'])
+        """
+        return do(compacted(self._backing, *self._compaction(options)))
+
+    def acompact_window(self, **options: Unpack[CompactKeywords]) -> Coroutine[Any, Any, MemoryCapsule]:
+        """Await :meth:`compact_window`."""
+        return ado(compacted(self._backing, *self._compaction(options)))
+
+    def compact_window_safe(self, **options: Unpack[CompactKeywords]) -> CompactResult:
+        """Do as :meth:`compact_window`, and tell what became of it; only wrong arguments are raised."""
+        return do(safely(compacted(self._backing, *self._compaction(options)), is_the_callers))
+
+    def acompact_window_safe(self, **options: Unpack[CompactKeywords]) -> Coroutine[Any, Any, CompactResult]:
+        """Await :meth:`compact_window_safe`."""
+        return ado(safely(compacted(self._backing, *self._compaction(options)), is_the_callers))
+
+    def _compaction(self, options: Mapping[str, Any]) -> tuple[CompactOptions, Asker]:
+        checked = CompactOptions(**options)
+        self._backing.policy.adding(checked.scope)
+        self._backing.asked_scope(checked.scope)
+        return checked, Asker(self._backing.client, checked.chat)
+
+    def _window(
+        self,
+        hours: float,
+        limit: int,
+        include_roles: Iterable[str] | None,
+        exclude_roles: Iterable[str] | None,
+        scope: Scope | None,
+    ) -> Window:
+        self._backing.asked_scope(scope)
+        return Window(hours, limit, include_roles, exclude_roles)
+
+    # Parts
+
+    @property
+    def kb(self) -> KnowledgeBase:
+        """What the application taught: facts under keys, capsules, nodes and edges.
+
+        Raises:
+            MemoryDisabledError: memory is off.
+        """
+        return KnowledgeBase(self._backing.knowledge)
+
+    def thread(
+        self,
+        session_id: str | None = None,
+        actor_id: str | None = None,
+        max_turns: int = MAX_TURNS,
+        *,
+        scope: Scope | None = None,
+    ) -> Thread:
+        """Return the thread of one person in one conversation; the same one each time.
+
+        Args:
+            session_id: the conversation.
+            actor_id: the user; the scope's actor if left out.
+            max_turns: how many questions with their answers are kept.
+            scope: whose it is, in place of the two, or under them.
+
+        Raises:
+            ScopeValidationError, ArgumentTypeError, InvalidArgumentError: an argument can't be used; names it.
+            MemoryDisabledError: memory is off.
+        """
+        named = {} if actor_id is None else {"actor_id": actor_id, "actor_type": "user"}
+        given = MemoryScope.of(scope).merged(MemoryScope.of({**named, "conversation_id": session_id}))
+        whose = self._backing.asked_scope(given).place
+        self._backing.policy.adding(whose)
+        return Thread(self, self._backing.needed.threads, whose, max_turns)
+
+    def _without(self, what: str, error: Exception) -> str:
+        if is_the_callers(error):
+            raise error
+        logger.warning("There is no %s just now: %s", what, told(error))
+        return ""
+
+
+def _read(backing: Backing, window: Window, scope: Scope | None) -> Flow[Step, list[MemoryEntry]]:
+    said: list[MemoryEntry] = [] if backing.memory is None else taken((yield backing.reading(window, scope)))
+    return said
+
+
+def _bullets(said: Sequence[MemoryEntry]) -> str:
+    return "\n".join(bullet(record.value["content"]) for record in said)

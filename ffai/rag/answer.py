@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,10 @@ from ffai.chat.reply import ChatReply, TokenUsage
 from ffai.chat.streaming import AsyncReplyStream, ReplyStream
 from ffai.core.memory.halving import told
 from ffai.core.memory.retrieving import NOTHING, Retrieved
-from ffai.errors import ArgumentTypeError, ClientError, InvalidArgumentError, StoreError
+from ffai.errors import ClientError, StoreError
 from ffai.rag.ask_options import AskOptions, ContextOptions
 from ffai.rag.asker import Asker, ChatRequest
+from ffai.rag.backing import Backing
 from ffai.rag.chat_options import ChatOptions, system_for
 from ffai.rag.context import MemoryContext, fitted, pieces_of
 from ffai.rag.entry import Source
@@ -27,11 +28,10 @@ from ffai.rag.events import ANSWER, RETRIEVE, emit
 from ffai.rag.format import build_rag_prompt, format_thread_lines, with_memory_block
 from ffai.rag.prompts import ANSWER_SYSTEM, ANSWER_SYSTEM_WITH_HISTORY
 from ffai.rag.roles import Role
-from ffai.rag.step import Step, taken
+from ffai.rag.step import Step, is_the_callers, taken
 from ffai.rag.tokens import count_tokens
 
 if TYPE_CHECKING:
-    from ffai.rag.agent_memory import AgentMemory
     from ffai.rag.thread import ChatMessage
 
 logger = logging.getLogger(__name__)
@@ -112,54 +112,61 @@ class Prepared:
     started: float = field(default_factory=time.perf_counter)
 
 
-def answered(memory: AgentMemory, question: str, options: AskOptions) -> Flow[Step, AskResult]:
+def answered(backing: Backing, question: str, options: AskOptions) -> Flow[Step, AskResult]:
     """Answer a question; see :meth:`AgentMemory.ask`."""
-    ready = yield from prepared(memory, question, options)
+    ready = yield from prepared(backing, question, options)
     reply = taken((yield Step(partial(ready.asker.ask, ready.request), partial(ready.asker.aask, ready.request))))
-    return (yield from finished(memory, ready, reply))
+    return (yield from finished(backing, ready, reply))
 
 
-def prepared(memory: AgentMemory, question: str, options: AskOptions) -> Flow[Step, Prepared]:
+def prepared(backing: Backing, question: str, options: AskOptions) -> Flow[Step, Prepared]:
     """Look up what a question needs, and make a prompt of it."""
     started = time.perf_counter()
     chat = ChatOptions.of(options.chat)
-    asker = Asker(memory.client, chat)
     history: Sequence[ChatMessage] = ()
     if options.thread is not None:
         history = taken((yield Step(options.thread.history, options.thread.ahistory)))
-    found, error = yield from _retrieved(memory, question, options)
-    count = partial(count_tokens, model=memory.model_of(chat))
+    found, error = yield from _retrieved(backing, question, options)
+    count = partial(count_tokens, model=backing.model_of(chat))
     make = partial(fitted, pieces_of(found, options.limits), options.limits, count, as_data=options.framed)
     context = taken((yield Step(make, partial(asyncio.to_thread, make))))
-    lines = format_thread_lines(history)
-    default = ANSWER_SYSTEM_WITH_HISTORY if history else ANSWER_SYSTEM
-    if options.context_role == "system":
-        default = with_memory_block(system_for(default, chat.system, member(memory.client, "system_instructions")) or "", context.text)
-        asker = Asker(memory.client, ChatOptions(model=chat.model, system=default, chat_fn=chat.chat_fn))
-    prompt = build_rag_prompt(lines, context.text if options.context_role == "user" else "", question)
-    memory.note(prompt, options.whose, instead=question)
-    memory.note(context.text, options.whose)
+    request, asker = _asked(backing, question, history, context, options)
+    backing.note(request.prompt, options.whose, instead=question)
+    backing.note(context.text, options.whose)
     emit(
         options.on_event,
         RETRIEVE,
         query=question,
         results=[source.to_dict() for source in context.sources],
         scores=[source.score for source in context.sources],
-        scope=memory.told(options.whose),
+        scope=backing.told(options.whose),
     )
     return Prepared(
         question=question,
         options=options,
         context=context,
-        request=ChatRequest(prompt, default),
+        request=request,
         asker=asker,
         context_error=error,
         started=started,
     )
 
 
-def _retrieved(memory: AgentMemory, question: str, options: AskOptions) -> Flow[Step, tuple[Retrieved, str | None]]:
-    outcome = yield memory.retrieving(question, options, options.whose)
+def _asked(
+    backing: Backing, question: str, history: Sequence[ChatMessage], context: MemoryContext, options: AskOptions
+) -> tuple[ChatRequest, Asker]:
+    """Put a question together, and say who is asked."""
+    chat, lines = ChatOptions.of(options.chat), format_thread_lines(history)
+    system = ANSWER_SYSTEM_WITH_HISTORY if history else ANSWER_SYSTEM
+    if options.context_role == "user":
+        return ChatRequest(build_rag_prompt(lines, context.text, question), system), Asker(backing.client, chat)
+    base = system_for(system, chat.system, member(backing.client, "system_instructions"))
+    whole = with_memory_block(base or "", context.text)
+    return ChatRequest(build_rag_prompt(lines, "", question)), Asker(backing.client, replace(chat, system=whole))
+
+
+def _retrieved(backing: Backing, question: str, options: AskOptions) -> Flow[Step, tuple[Retrieved, str | None]]:
+    outcome = yield backing.retrieving(question, options, options.whose)
     if not isinstance(outcome, Failed):
         return outcome, None
     if options.on_context_error == "raise" or is_the_callers(outcome.error):
@@ -168,17 +175,7 @@ def _retrieved(memory: AgentMemory, question: str, options: AskOptions) -> Flow[
     return NOTHING, told(outcome.error)
 
 
-def is_the_callers(error: Exception) -> bool:
-    """Tell whether an error is about wrong arguments, and no outage.
-
-    Examples:
-        >>> is_the_callers(InvalidArgumentError("limit")), is_the_callers(StoreError("disk"))
-        (True, False)
-    """
-    return isinstance(error, (InvalidArgumentError, ArgumentTypeError))
-
-
-def finished(memory: AgentMemory, ready: Prepared, reply: ChatReply) -> Flow[Step, AskResult]:
+def finished(backing: Backing, ready: Prepared, reply: ChatReply) -> Flow[Step, AskResult]:
     """Record what was answered, where it is to be recorded."""
     options, duration = ready.options, round((time.perf_counter() - ready.started) * 1000, 1)
     if options.thread is not None and reply.text.strip():
@@ -190,7 +187,7 @@ def finished(memory: AgentMemory, ready: Prepared, reply: ChatReply) -> Flow[Ste
             logger.warning("The thread can't be written just now; it lacks this answer: %s", told(kept.error))
     turn_id = None
     if options.remember:
-        record: Callable[[], str | None] = partial(memory.record, ready.question, reply, options.whose, duration)
+        record: Callable[[], str | None] = partial(backing.record, ready.question, reply, options.whose, duration)
         turn_id = taken((yield Step(record, partial(asyncio.to_thread, record))))
     sources = ready.context.sources
     emit(
@@ -199,7 +196,7 @@ def finished(memory: AgentMemory, ready: Prepared, reply: ChatReply) -> Flow[Ste
         query=ready.question,
         answer=reply.text,
         sources=[source.to_dict() for source in sources],
-        scope=memory.told(options.whose),
+        scope=backing.told(options.whose),
     )
     return AskResult(
         answer=reply.text,
@@ -225,7 +222,8 @@ class AnswerStream(Iterator[str]):
         self._pieces = self._run()
 
     def __next__(self) -> str:
-        return next(self._pieces)
+        piece: str = next(self._pieces)
+        return piece
 
     @property
     def result(self) -> AskResult:
@@ -255,7 +253,8 @@ class AsyncAnswerStream(AsyncIterator[str]):
         self._pieces = self._run()
 
     async def __anext__(self) -> str:
-        return await anext(self._pieces)
+        piece: str = await anext(self._pieces)
+        return piece
 
     @property
     def result(self) -> AskResult:
@@ -281,12 +280,12 @@ def _whole(result: AskResult | None) -> AskResult:
     return result
 
 
-def contexted(memory: AgentMemory, query: str, options: ContextOptions) -> Flow[Step, MemoryContext]:
+def contexted(backing: Backing, query: str, options: ContextOptions) -> Flow[Step, MemoryContext]:
     """Look up a context; see :meth:`AgentMemory.build_context`."""
-    found = taken((yield memory.retrieving(query, options, options.scope)))
-    count = partial(count_tokens, model=memory.model_of(None))
+    found = taken((yield backing.retrieving(query, options, options.scope)))
+    count = partial(count_tokens, model=backing.model_of(None))
     pieces = pieces_of(found, options.limits)
     make = partial(fitted, pieces, options.limits, count)
     context: MemoryContext = taken((yield Step(make, partial(asyncio.to_thread, make))))
-    memory.note(context.text, options.scope)
+    backing.note(context.text, options.scope)
     return context

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from ffai.core.arguments import check_ids, check_whole
 from ffai.core.memory.question import Mode
+from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import Scope
 from ffai.errors import InvalidArgumentError
 from ffai.rag.chat_options import ChatOptions
@@ -44,7 +45,6 @@ class ContextKeywords(TypedDict, total=False):
 class AskKeywords(ContextKeywords, total=False):
     """What can be said of a question, by name; see :class:`AskOptions`."""
 
-    thread: Thread | None
     chat: ChatOptions | Mapping[str, Any] | None
     system: str | None
     framed: bool
@@ -98,6 +98,8 @@ class ContextOptions:
     """Seconds to wait, at the most, until what was accepted before can be found."""
 
     def __post_init__(self) -> None:
+        if self.scope is not None:  # a mapping may change before an awaited call begins
+            object.__setattr__(self, "scope", MemoryScope.of(self.scope))
         check_whole("limit", self.limit, least=0)
         check_minimum(self.min_score)
         for name in ("max_tokens", "max_chars"):
@@ -123,10 +125,10 @@ class ContextOptions:
     @property
     def search(self) -> dict[str, Any]:
         """What of it concerns the search, as :meth:`Memory.retrieve` takes it. More is looked up than is shown: what
-        is not close enough is left out afterwards."""
+        is not close enough is left out afterwards.
+        """
         return {
             "top_k": 3 * self.limit + 10 if self.limit else 0,
-            "scope": self.scope,
             "speaker_actor_id": self.speaker_actor_id,
             "speaker_rewrite": self.speaker_rewrite,
             "mode": self.mode,

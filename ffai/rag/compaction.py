@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypedDict
 
 from ffai.chat.flow import Failed, Flow
 from ffai.chat.reply import ChatReply
@@ -18,19 +18,21 @@ from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import Scope
 from ffai.errors import EmptySummaryError, EmptyWindowError, ScopeValidationError, StructuredReplyError, Violation
 from ffai.rag.asker import Asker, ChatRequest
+from ffai.rag.backing import Backing
 from ffai.rag.capsule import MemoryCapsule
+from ffai.rag.chat_options import ChatOptions
 from ffai.rag.entry import MemoryEntry, Provenance
-from ffai.rag.events import COMPACTION_END, COMPACTION_ERROR, COMPACTION_START, OnEvent, emit
-from ffai.rag.extraction import extraction
+from ffai.rag.events import COMPACTION_END, COMPACTION_ERROR, COMPACTION_START, OnEvent, check_on_event, emit
+from ffai.rag.extraction import EXTRACTION_SYSTEM, Extracted, extraction
 from ffai.rag.format import format_session_results
 from ffai.rag.prompts import NOTHING_TO_SUMMARISE, SUMMARY_INSTRUCTION, SUMMARY_SYSTEM, summary_prompt
 from ffai.rag.step import Step, taken
 from ffai.rag.window import Window
 
-if TYPE_CHECKING:
-    from ffai.rag.agent_memory import AgentMemory
-
 logger = logging.getLogger(__name__)
+
+EXTRACTED = ("facts", "decisions", "tasks", "open_questions")
+"""What a model is asked for besides the summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +49,103 @@ class CompactResult:
     error: str | None = None
 
 
+class CompactKeywords(TypedDict, total=False):
+    """What can be said of a compaction, by name; see :class:`CompactOptions`."""
+
+    hours: float
+    limit: int
+    include_roles: Iterable[str] | None
+    exclude_roles: Iterable[str] | None
+    scope: Scope | None
+    id: str | None
+    instruction: str
+    metadata: Mapping[str, Any] | None
+    extract: bool
+    start_ts: float | None
+    end_ts: float | None
+    facts: Sequence[Any]
+    decisions: Sequence[Any]
+    tasks: Sequence[Any]
+    open_questions: Sequence[str]
+    chat: ChatOptions | Mapping[str, Any] | None
+    on_event: OnEvent | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compaction:
-    """What is to be made a capsule of, and how.
+class CompactOptions:
+    """What is made a capsule of, and how.
 
     Raises:
-        InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
-        ScopeValidationError: a capsule can't be kept for the people of a scope: one that takes part later would see it.
+        InvalidArgumentError, ArgumentTypeError: an option can't be used; names it.
+        ScopeValidationError: a capsule can't be kept for the people of a scope.
+
+    Examples:
+        >>> CompactOptions(scope=MemoryScope.shared("alice", "bob"))
+        Traceback (most recent call last):
+        ffai.errors.ScopeValidationError: a capsule is kept for a person, a conversation or everybody; give ...
     """
 
-    window: Window
-    asker: Asker
+    hours: float = 24.0
+    """How far to look back."""
+    limit: int = 100
+    """How many messages at the most, before roles are looked at: the last ones."""
+    include_roles: Iterable[str] | None = None
+    """Only messages of these roles."""
+    exclude_roles: Iterable[str] | None = None
+    """No messages of these roles."""
     scope: Scope | None = None
+    """Whose messages, and whose the capsule is."""
     id: str | None = None
+    """The capsule's; the same one again replaces it. A new one if left out."""
     instruction: str = SUMMARY_INSTRUCTION
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What is asked for."""
+    metadata: Mapping[str, Any] | None = None
+    """Is kept with the capsule."""
     extract: bool = False
-    more: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of the capsule that the caller knows better: ``facts``, ``decisions``, ``start_ts`` and others."""
+    """Whether the model is asked for facts, decisions, tasks and open questions besides. Where that fails, the capsule
+    has the summary alone, and the reason under ``metadata["extraction_error"]``."""
+    start_ts: float | None = None
+    """When the time began, in seconds since the epoch; that of the first message if left out."""
+    end_ts: float | None = None
+    """When it ended; that of the last message if left out."""
+    facts: Sequence[Any] = ()
+    """Known already: :class:`~ffai.rag.capsule.Fact`, or mappings of its fields. They go before those of the model."""
+    decisions: Sequence[Any] = ()
+    tasks: Sequence[Any] = ()
+    open_questions: Sequence[str] = ()
+    chat: ChatOptions | Mapping[str, Any] | None = None
+    """Which model is asked, and how."""
     on_event: OnEvent | None = None
+    """Is called with a :class:`~ffai.rag.events.StreamEvent` at the start, at the end and after a failure."""
 
     def __post_init__(self) -> None:
+        if self.scope is not None:  # a mapping may change before an awaited call begins
+            object.__setattr__(self, "scope", MemoryScope.of(self.scope))
         check_text("instruction", self.instruction)
-        check_dict("metadata", self.metadata)
+        if self.metadata is not None:
+            check_dict("metadata", self.metadata)
         if self.id is not None:
             check_text("id", self.id)
+        check_on_event(self.on_event)
+        self.window, self.given  # noqa: B018 - refused here, before a model is asked
         if MemoryScope.of(self.scope).participant_ids:
-            wrong = "a capsule is kept for a person, a conversation or everybody; give conversation_id, not participants"
+            wrong = (
+                "a capsule is kept for a person, a conversation or everybody; give conversation_id, not participants"
+            )
             raise ScopeValidationError([Violation("participant_ids", "exclusive", wrong)])
+
+    @property
+    def window(self) -> Window:
+        """Which messages are meant."""
+        return Window(self.hours, self.limit, self.include_roles, self.exclude_roles)
+
+    @property
+    def given(self) -> MemoryCapsule:
+        """What is known of the capsule before a model is asked."""
+        known = {name: list(getattr(self, name)) for name in EXTRACTED}
+        return MemoryCapsule.of_value(
+            {"id": self.id or uuid.uuid4().hex, "summary": "", "metadata": dict(self.metadata or {}), **known}
+        )
 
 
 def asking(flow: Flow[str, Any], asker: Asker, system: str) -> Flow[Step, Any]:
@@ -90,10 +161,10 @@ def asking(flow: Flow[str, Any], asker: Asker, system: str) -> Flow[Step, Any]:
 
 
 def summarised(
-    memory: AgentMemory, window: Window, asker: Asker, scope: Scope | None, instruction: str
+    backing: Backing, window: Window, asker: Asker, scope: Scope | None, instruction: str
 ) -> Flow[Step, str]:
     """Summarise a window; see :meth:`AgentMemory.summarize`."""
-    said = taken((yield memory.reading(window, scope)))
+    said = taken((yield backing.reading(window, scope)))
     if not said:
         return NOTHING_TO_SUMMARISE
     return (yield from _summary(said, asker, instruction))
@@ -105,19 +176,19 @@ def _summary(said: Sequence[MemoryEntry], asker: Asker, instruction: str) -> Flo
     return reply.text
 
 
-def compacted(memory: AgentMemory, asked: Compaction) -> Flow[Step, MemoryCapsule]:
+def compacted(backing: Backing, asked: CompactOptions, asker: Asker) -> Flow[Step, MemoryCapsule]:
     """Make a capsule and keep it; see :meth:`AgentMemory.compact_window`."""
-    capsule_id = asked.id or uuid.uuid4().hex
+    given = asked.given
     about = {
-        "agent_name": memory.agent_name,
-        "capsule_id": capsule_id,
-        "scope": memory.told(asked.scope),
-        "hours": asked.window.hours,
-        "limit": asked.window.limit,
+        "agent_name": backing.agent_name,
+        "capsule_id": given.id,
+        "scope": backing.told(asked.scope),
+        "hours": asked.hours,
+        "limit": asked.limit,
     }
     emit(asked.on_event, COMPACTION_START, **about)
     try:
-        capsule = yield from _compacted(memory, asked, capsule_id)
+        capsule = yield from _compacted(backing, asked, asker, given)
     except Exception as error:
         emit(asked.on_event, COMPACTION_ERROR, **about, error=told(error))
         raise
@@ -125,39 +196,43 @@ def compacted(memory: AgentMemory, asked: Compaction) -> Flow[Step, MemoryCapsul
     return capsule
 
 
-def _compacted(memory: AgentMemory, asked: Compaction, capsule_id: str) -> Flow[Step, MemoryCapsule]:
-    said = taken((yield memory.reading(asked.window, asked.scope)))
+def _compacted(
+    backing: Backing, asked: CompactOptions, asker: Asker, given: MemoryCapsule
+) -> Flow[Step, MemoryCapsule]:
+    said = taken((yield backing.reading(asked.window, asked.scope)))
     if not said:
-        raise EmptyWindowError(f"Nothing was said in the last {asked.window.hours:g} hours. Nothing was stored.")
-    summary = yield from _summary(said, asked.asker, asked.instruction)
+        raise EmptyWindowError(f"Nothing was said in the last {asked.hours:g} hours. Nothing was stored.")
+    summary = yield from _summary(said, asker, asked.instruction)
     if not summary.strip():
         raise EmptySummaryError("The model gave a blank summary. Nothing was stored.")
-    found, metadata = {}, dict(asked.metadata)
+    metadata, found = dict(given.metadata), Extracted()
     if asked.extract:
         try:
-            found = yield from asking(extraction("\n".join(format_session_results(said))), asked.asker, SUMMARY_SYSTEM)
+            found = yield from asking(extraction("\n".join(format_session_results(said))), asker, EXTRACTION_SYSTEM)
         except StructuredReplyError as error:
             logger.warning("Facts could not be extracted; the capsule has the summary alone: %s", told(error))
             metadata["extraction_error"] = told(error)
     times = [record.value["timestamp"] for record in said]
-    fields = {
-        "id": capsule_id,
-        "summary": summary,
-        "start_ts": times[0],
-        "end_ts": times[-1],
-        "source_ids": _source_ids(said),
-        "metadata": metadata,
-        **(dict(found) if found else {}),
-        **asked.more,
-    }
-    capsule = MemoryCapsule(**fields)
+    capsule = given.model_copy(
+        update={
+            "summary": summary,
+            "start_ts": times[0] if asked.start_ts is None else asked.start_ts,
+            "end_ts": times[-1] if asked.end_ts is None else asked.end_ts,
+            "source_ids": _source_ids(said),
+            "metadata": metadata,
+            **{name: [*getattr(given, name), *getattr(found, name)] for name in EXTRACTED},
+        }
+    )
     cites = sorted({str(record.value["metadata"]["turn_id"]) for record in said})
-    is_nobodys = all(_is_nobodys(record) for record in said)
-    teach: Callable[..., Any] = partial(
-        memory.knowledge.learn, f"capsule:{capsule_id}", capsule.to_value(),
-        scope=asked.scope, cites=cites, shared=is_nobodys,
-    )  # fmt: skip
-    taken((yield Step(teach, partial(asyncio.to_thread, teach))))
+    keep: Callable[[], None] = partial(
+        backing.knowledge.learn,
+        capsule.key,
+        capsule.to_value(),
+        scope=asked.scope,
+        cites=cites,
+        shared=all(map(_is_nobodys, said)),
+    )
+    taken((yield Step(keep, partial(asyncio.to_thread, keep))))
     return capsule
 
 
@@ -168,14 +243,14 @@ def _source_ids(said: Sequence[MemoryEntry]) -> list[str]:
 
 def _is_nobodys(record: MemoryEntry) -> bool:
     metadata = record.value["metadata"]
-    return record.value["sender_id"] is None and "session_id" not in metadata and not metadata.get("actor_id")
+    return "user_id" not in metadata and "session_id" not in metadata
 
 
 def safely(flow: Flow[Step, MemoryCapsule], is_the_callers: Callable[[Exception], bool]) -> Flow[Step, CompactResult]:
     """Give what becomes of a compaction as a result; wrong arguments are raised all the same."""
     try:
         capsule = yield from flow
-    except Exception as error:  # noqa: BLE001 - a client, an embedder or a store may raise anything
+    except Exception as error:
         if is_the_callers(error):
             raise
         logger.warning("The window could not be compacted; nothing was stored: %s", told(error))

@@ -14,7 +14,7 @@ from ffai.core.memory.known import Known
 from ffai.core.memory.retrieving import Retrieved
 from ffai.rag.budget import fit
 from ffai.rag.entry import MemoryEntry, Provenance, Source, SourceKind
-from ffai.rag.format import format_kb_results, format_session_results, indented, labelled
+from ffai.rag.format import format_kb_results, format_session_results, labelled
 from ffai.rag.frame import Quoted, framed
 from ffai.rag.roles import passes_role_filter
 from ffai.rag.said import records_of, said_at
@@ -196,8 +196,10 @@ def piece_of_known(entry: Known, limits: Limits) -> Piece:
     value = entry.value
     lines = format_kb_results([value], flatten=limits.flatten)[0]
     told = value.get("provenance")
-    provenance = Provenance.of(told) if isinstance(told, Mapping) and told else Provenance.of_entry(
-        MemoryEntry(entry.key, value, entry.score)
+    provenance = (
+        Provenance.of(told)
+        if isinstance(told, Mapping) and told
+        else Provenance.of_entry(MemoryEntry(entry.key, value, entry.score))
     )
     named, kind = str(value.get("id") or entry.key), kind_of(value)
     source = Source(

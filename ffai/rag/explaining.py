@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import Any, Literal
 
 from ffai.chat.flow import Flow
 from ffai.core.memory.fusion import COVERED
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.known import Known
+from ffai.core.memory.memory import Memory
 from ffai.core.memory.retrieving import Retrieved
 from ffai.core.memory.status import MemoryStatus
 from ffai.core.memory.turn_page import StoredTurn
 from ffai.core.scope import MemoryScope
+from ffai.core.scope_policy import Scope
 from ffai.rag.ask_options import ContextOptions
+from ffai.rag.backing import Backing
 from ffai.rag.context import is_close, kind_of
 from ffai.rag.entry import SourceKind
 from ffai.rag.step import Step, taken
-
-if TYPE_CHECKING:
-    from ffai.rag.agent_memory import AgentMemory
 
 State = Literal["found", "too far", "beyond the limit", "waiting", "failed", "out of scope", "unknown"]
 NEAREST = 5
@@ -90,27 +92,51 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explained(
-    memory: AgentMemory, query: str, options: ContextOptions, turn_id: str | None
-) -> Flow[Step, Explanation]:
+def explained(backing: Backing, query: str, options: ContextOptions, turn_id: str | None) -> Flow[Step, Explanation]:
     """Explain a question; see :meth:`AgentMemory.explain`."""
-    store = memory.memory
+    store = backing.memory
     if store is None:
-        return _explanation(memory, query, options, None, 0, (), ())
-    found: Retrieved = taken((yield memory.retrieving(query, options, options.scope)))
+        return _explanation(backing, query, options, None, 0, (), ())
+    found: Retrieved = taken((yield backing.retrieving(query, options, options.scope)))
     entries = [*_of_turns(found.turns, options), *_of_known(found.knowledge, options)]
     hits = tuple(entry for entry in entries if entry.state == "found")
     missed = [entry for entry in entries if entry.state != "found"][:NEAREST]
     if turn_id is not None and turn_id not in {entry.id for entry in hits}:
-        told = taken((yield memory.explaining_one(query, turn_id, options)))
-        missed = [told]
-    status = taken((yield memory.stating()))
-    stored = taken((yield memory.counting(options.scope)))
-    return _explanation(memory, query, options, status, stored, hits, tuple(missed))
+        missed = [taken((yield _step(partial(_missed, store, query, turn_id, options))))]
+    status = taken((yield _step(store.status)))
+    stored = taken((yield _step(partial(_count, store, options.scope))))
+    return _explanation(backing, query, options, status, stored, hits, tuple(missed))
+
+
+def _step(work: Callable[[], Any]) -> Step:
+    return Step(work, partial(asyncio.to_thread, work))
+
+
+def _count(memory: Memory, scope: Scope | None) -> int:
+    return (memory if scope is None else memory.scoped(scope)).count()
+
+
+def _missed(memory: Memory, query: str, turn_id: str, options: ContextOptions) -> ExplainedEntry:
+    turn, seen = memory.get(turn_id), memory.get(turn_id, scope=options.scope)
+    if turn is None or seen is None or seen.state != "indexed":
+        reasons = {failed.turn_id: failed.reason for failed in memory.status().failed}
+        return unplaced_entry(turn_id, seen or turn, is_in_scope=seen is not None, why=reasons.get(turn_id, ""))
+    asked: dict[str, Any] = {
+        "scope": options.scope,
+        "mode": options.mode,
+        "as_of": options.as_of,
+        "half_life": options.half_life,
+    }
+    place = memory.place_of(query, turn_id, **asked)
+    is_near = is_close(place.score, place.explained, options.min_score)
+    state: State = "beyond the limit" if is_near else "too far"
+    return placed_entry(
+        turn_id, "turn", seen.text, state, place.rank, place.score, place.explained, seen.scope, options
+    )
 
 
 def _explanation(
-    memory: AgentMemory,
+    backing: Backing,
     query: str,
     options: ContextOptions,
     status: MemoryStatus | None,
@@ -120,7 +146,7 @@ def _explanation(
 ) -> Explanation:
     return Explanation(
         query=query,
-        scope=memory.asked_scope(options.scope),
+        scope=backing.asked_scope(options.scope),
         model=status.model if status else "",
         mode=options.mode,
         min_score=options.min_score,
@@ -128,7 +154,7 @@ def _explanation(
         stored=stored,
         pending=status.pending if status else 0,
         failed=len(status.failed) if status else 0,
-        not_remembered=memory.not_remembered,
+        not_remembered=backing.not_remembered,
         problem=status.problem if status else "Memory is off.",
         found=found,
         missed=missed,
@@ -164,7 +190,7 @@ def placed_entry(
     kind: SourceKind,
     text: str,
     state: State,
-    rank: int,
+    rank: int | None,
     score: float | None,
     parts: Mapping[str, Any],
     scope: MemoryScope,
@@ -174,7 +200,7 @@ def placed_entry(
     coverage = parts.get("coverage")
     words = "" if coverage is None else f", {coverage:.0%} of the words' worth ({COVERED:.0%} is enough)"
     reason = (
-        f"{state}, place {rank}: cosine {score or 0.0:.3f} (at least {options.min_score:g}){words}; "
+        f"{state}, place {rank or 'unknown'}: cosine {score or 0.0:.3f} (at least {options.min_score:g}){words}; "
         f"limit {options.limit}: {text:.60}"
     )
     return ExplainedEntry(
@@ -183,7 +209,7 @@ def placed_entry(
     )  # fmt: skip
 
 
-def unplaced_entry(turn_id: str, turn: StoredTurn | None, is_in_scope: bool, why: str = "") -> ExplainedEntry:
+def unplaced_entry(turn_id: str, turn: StoredTurn | None, *, is_in_scope: bool, why: str = "") -> ExplainedEntry:
     """Tell of a turn that no search can find just now.
 
     Args:
@@ -202,4 +228,6 @@ def unplaced_entry(turn_id: str, turn: StoredTurn | None, is_in_scope: bool, why
         state, reason = "failed", f"failed: it could not be embedded: {why or 'no reason is known'}"
     else:
         state, reason = "waiting", "waiting: it is not embedded yet"
-    return ExplainedEntry(id=turn_id, text=turn.text, state=state, reason=f"{reason}: {turn.text:.60}", scope=turn.scope)
+    return ExplainedEntry(
+        id=turn_id, text=turn.text, state=state, reason=f"{reason}: {turn.text:.60}", scope=turn.scope
+    )

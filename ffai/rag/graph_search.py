@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ffai.chat.flow import Failed, Flow
 from ffai.core.arguments import check_ids, check_whole
@@ -16,13 +16,11 @@ from ffai.core.memory.known import Known
 from ffai.core.memory.retrieving import NOTHING
 from ffai.errors import InvalidArgumentError
 from ffai.rag.ask_options import ContextOptions
+from ffai.rag.backing import Backing
 from ffai.rag.context import Piece, cited, fitted, kind_of, piece_of_known, pieces_of
 from ffai.rag.entry import Source
-from ffai.rag.step import Step, taken
+from ffai.rag.step import Step, is_the_callers, taken
 from ffai.rag.tokens import count_tokens
-
-if TYPE_CHECKING:
-    from ffai.rag.agent_memory import AgentMemory
 
 logger = logging.getLogger(__name__)
 MOST_HOPS = 3
@@ -79,28 +77,26 @@ class Seeds:
         return [self.ids] if isinstance(self.ids, str) else list(dict.fromkeys(self.ids))
 
 
-def hybrid(memory: AgentMemory, query: str, options: ContextOptions, seeds: Seeds) -> Flow[Step, HybridContext]:
+def hybrid(backing: Backing, query: str, options: ContextOptions, seeds: Seeds) -> Flow[Step, HybridContext]:
     """Look up by meaning and along edges; see :meth:`AgentMemory.build_hybrid_context`."""
-    outcome = yield memory.retrieving(query, options, options.scope)
+    outcome: Any = yield backing.retrieving(query, options, options.scope)
     error = None
     if isinstance(outcome, Failed):
-        if memory.is_the_callers(outcome.error) or not seeds.nodes:
+        if is_the_callers(outcome.error) or not seeds.nodes:
             raise outcome.error
         logger.warning("Nothing can be looked up by meaning just now; the edges alone are: %s", told(outcome.error))
-        outcome, error = NOTHING, told(outcome.error)
+        error, outcome = told(outcome.error), NOTHING
     pieces = pieces_of(outcome, options.limits, kinds=("kb", "capsule", "node", "edge"))
     starts = [*seeds.nodes, *(_nodes(pieces) if seeds.auto else ())]
     if starts:
         known = taken((yield Step(
-            partial(memory.knowledge.list, scope=options.scope), partial(memory.knowledge.alist, scope=options.scope)
+            partial(backing.knowledge.list, scope=options.scope), partial(backing.knowledge.alist, scope=options.scope)
         )))  # fmt: skip
         pieces += [piece_of_known(edge, options.limits) for edge in edges_from(known, starts, seeds.max_hops)]
     pieces = list({piece.source.id: piece for piece in reversed(pieces)}.values())[::-1]
-    make = partial(
-        fitted, pieces, options.limits, partial(count_tokens, model=memory.model_of(None)), lines=cited
-    )
+    make = partial(fitted, pieces, options.limits, partial(count_tokens, model=backing.model_of(None)), lines=cited)
     context = taken((yield Step(make, partial(asyncio.to_thread, make))))
-    memory.note(context.text, options.scope)
+    backing.note(context.text, options.scope)
     return HybridContext(context.text, context.sources, context.left_out, error)
 
 

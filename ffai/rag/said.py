@@ -26,7 +26,8 @@ def records_of(turn: Turn) -> tuple[MemoryEntry, ...]:
 
     Returns:
         One or two records. ``value`` has ``content``, ``sender_id``, ``sender_name``, ``source``, ``timestamp`` in
-        seconds since the epoch, and ``metadata``: the caller's, with ``role``, ``turn_id`` and ``session_id``.
+        seconds since the epoch, and ``metadata``: the caller's, with ``role``, ``turn_id``, ``user_id`` and
+        ``session_id``.
 
     Examples:
         >>> from ffai import Memory
@@ -60,10 +61,12 @@ def _record(turn: Turn, content: str, role: Role | None, *, is_alone: bool = Fal
         **attached,
         "role": told,
         "turn_id": turn.turn_id,
+        **({} if scope.actor_id is None else {"user_id": scope.actor_id}),
         **({} if scope.conversation_id is None else {"session_id": scope.conversation_id}),
     }
     return MemoryEntry(
-        key, {"content": content, **sender, "source": scope.source_type, "timestamp": said_at(turn), "metadata": metadata}
+        key,
+        {"content": content, **sender, "source": scope.source_type, "timestamp": said_at(turn), "metadata": metadata},
     )
 
 

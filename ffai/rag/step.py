@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ffai.chat.flow import Failed, Flow, arun, run
+from ffai.errors import ArgumentTypeError, InvalidArgumentError
 
 R = TypeVar("R")
 
@@ -44,3 +45,13 @@ def taken(outcome: Any) -> Any:
     if isinstance(outcome, Failed):
         raise outcome.error
     return outcome
+
+
+def is_the_callers(error: Exception) -> bool:
+    """Tell whether an error is about wrong arguments, and no outage.
+
+    Examples:
+        >>> is_the_callers(InvalidArgumentError("limit")), is_the_callers(OSError("disk"))
+        (True, False)
+    """
+    return isinstance(error, (InvalidArgumentError, ArgumentTypeError))

@@ -14,8 +14,8 @@ from ffai.errors import InvalidArgumentError
 from ffai.rag.roles import Role
 
 if TYPE_CHECKING:
-    from ffai.rag.answer import AskResult
     from ffai.rag.agent_memory import AgentMemory
+    from ffai.rag.answer import AskResult
 
 MAX_TURNS = 20
 """Questions with their answers that a thread keeps."""
@@ -132,7 +132,7 @@ class Thread:
         return self._memory.astream_ask(question, thread=self, **options)
 
 
-def _role(role: object) -> Role:
+def _role(role: str) -> Role:
     check_str("role", role)
     if role not in _ROLES:
         raise InvalidArgumentError(f"role must be one of {', '.join(map(repr, map(str, Role)))}, not {role!r:.100}.")

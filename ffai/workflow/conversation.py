@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ffai.chat.away import away_of
 from ffai.chat.calling import method
 from ffai.typing import Prompt
 
@@ -50,28 +50,17 @@ class ClientConversation:
     """
 
     def __init__(self, client: Any) -> None:
-        self._get = method(client, "get_conversation_history")
-        self._set = method(client, "set_conversation_history")
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._away: list[Any] = []
+        kept = method(client, "get_conversation_history"), method(client, "set_conversation_history")
+        self._away = None if None in kept else away_of(client)
 
     @contextlib.contextmanager
     def put_away(self, wanted: bool) -> Iterator[None]:
         """Empty the conversation for the duration of a call, if ``wanted``."""
-        if not wanted or self._get is None or self._set is None:
+        if not wanted or self._away is None:
             yield
             return
-        with self._lock:
-            self._inside += 1
-            if self._inside == 1:
-                self._away = list(self._get())
-                self._set([])
+        self._away.begin()
         try:
             yield
         finally:
-            with self._lock:
-                self._inside -= 1
-                if not self._inside:
-                    self._set([*self._away, *self._get()])
-                    self._away = []
+            self._away.end()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
+from ffai.core.arguments import options_of
 from ffai.core.scope import MemoryScope
-from ffai.errors import ArgumentTypeError, InvalidArgumentError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,4 @@ class ResponseOptions:
             ArgumentTypeError: it is neither.
             InvalidArgumentError: the mapping has an unknown key; names it.
         """
-        if options is None or isinstance(options, ResponseOptions):
-            return options or cls()
-        if not isinstance(options, Mapping):
-            raise ArgumentTypeError(f"options must be ResponseOptions or a mapping, not {type(options).__name__}.")
-        known = [field.name for field in fields(cls)]
-        if unknown := sorted(set(options) - set(known)):
-            raise InvalidArgumentError(f"options has no {unknown[0]!r}; it has {', '.join(known)}.")
-        return cls(**options)
+        return options_of(cls, options)

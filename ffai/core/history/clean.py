@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from ffai.core.turn import plain_copy
@@ -46,6 +47,35 @@ def clean_response(text: str | None, *, expects_json: bool = False) -> Any:
         return answer
     value = _parse(answer.lstrip("\ufeff"))
     return answer if value is None else value
+
+
+def json_in(text: str) -> Iterator[Any]:
+    """Yield the objects and arrays that a reply may mean, the likeliest first.
+
+    That is what `clean_response` gives, repaired where it has to be, then those that stand whole in the text one after
+    the other: the first may be an example that the model gave.
+
+    Examples:
+        >>> list(json_in('Not {"city": "..."} but {"city": "Paris"}'))
+        [{'city': '...'}, {'city': 'Paris'}]
+        >>> list(json_in("yes"))
+        []
+    """
+    answer = _without_thoughts(text).strip().lstrip("\ufeff")
+    likeliest = _parse(answer)
+    if likeliest is None:
+        return
+    yield likeliest
+    decode, at = json.JSONDecoder().raw_decode, answer.find("{")
+    while at >= 0:
+        try:
+            parsed, end = decode(answer, at)
+        except (ValueError, RecursionError):
+            return
+        value = _value(parsed)
+        if value is not None and value != likeliest:
+            yield value
+        at = answer.find("{", end)
 
 
 def clean_text(cleaned: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
 from ffai.core.memory.collection import Collection
@@ -70,6 +70,27 @@ def _find(collection: Collection, vectors: Sequence[Vector], question: Question)
     if not len(selection):
         return []
     return found_turns(selection, ranker(selection, vectors, question), question)
+
+
+def place_of_turn(
+    collection: Collection, vectors: Sequence[Vector], question: Question, turn_id: str
+) -> tuple[int | None, float | None, Mapping[str, object]]:
+    """Return the rank of a turn among all that answer a question, its cosine, and what its place is made of.
+
+    Args:
+        collection: the turns.
+        vectors: those of :func:`embedded_texts`.
+        question: what is asked.
+        turn_id: the turn's id.
+    """
+    selection = _with_words(collection.store._select(question.wanted), by_words_alone=not vectors)
+    entry = selection.entry_of(turn_id)
+    if entry is None:
+        return None, None, {}
+    order = ranker(selection, vectors, question)
+    ranked = order.best(len(selection))
+    found = next(((rank, score) for rank, (one, score) in enumerate(ranked, 1) if one == entry), (None, None))
+    return *found, order.explain(entry)
 
 
 def _with_words(selection: Selection, *, by_words_alone: bool) -> Selection:

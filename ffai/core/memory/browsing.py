@@ -6,9 +6,9 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from ffai.core.arguments import check_timestamp, check_whole
+from ffai.core.arguments import check_text, check_timestamp, check_whole
 from ffai.core.memory.filters import TurnFilter, Where
-from ffai.core.memory.listing import Unembedded, newest, page_of, place_at
+from ffai.core.memory.listing import Unembedded, newest, only, page_of, place_at
 from ffai.core.memory.recall import Recall
 from ffai.core.memory.selection import Selection
 from ffai.core.memory.turn_page import StoredTurn, TurnPage
@@ -52,6 +52,31 @@ class Browsing(Recall):
     ) -> Sequence[StoredTurn]:
         """Await :meth:`recent`."""
         return await asyncio.to_thread(self.recent, since, limit, where=where, scope=scope)
+
+    def get(self, turn_id: str, *, scope: Scope | None = None) -> StoredTurn | None:
+        """Return one turn, also one that waits to be embedded or was given up; ``None`` where there is none.
+
+        Args:
+            turn_id: its id.
+            scope: only where it is of this scope.
+
+        Raises:
+            ArgumentTypeError, ScopeValidationError: an argument can't be used.
+
+        Examples:
+            >>> from ffai import Memory
+            >>> from ffai.testing import FakeEmbedder
+            >>> memory = Memory(FakeEmbedder())
+            >>> memory.get(memory.remember("Where is the key?", "Under the mat.")).response
+            'Under the mat.'
+        """
+        check_text("turn_id", turn_id)
+        return only(*self._all(self._wanted(None, scope)), turn_id, time.time())
+
+    @scope_taken_now
+    async def aget(self, turn_id: str, *, scope: Scope | None = None) -> StoredTurn | None:
+        """Await :meth:`get`."""
+        return await asyncio.to_thread(self.get, turn_id, scope=scope)
 
     def _all(self, wanted: TurnFilter) -> tuple[Selection, Sequence[Unembedded], TurnFilter]:
         """Return the turns that a filter allows, those without a vector, and the filter as it is for them."""

@@ -97,6 +97,24 @@ def newest(
     return found[max(0, len(found) - limit) :]
 
 
+def only(
+    selection: Selection, unembedded: Iterable[Unembedded], wanted: TurnFilter, turn_id: str, now: float
+) -> StoredTurn | None:
+    """Return the turn with an id; ``None`` where there is none among these.
+
+    Args:
+        selection: those of the store that are wanted.
+        unembedded: those of the journal.
+        wanted: what they must be like.
+        turn_id: the id.
+        now: the time, in seconds since the epoch.
+    """
+    if (entry := selection.entry_of(turn_id)) is not None:
+        return _stored(selection.table.turn(entry), "indexed")
+    waiting = (turn for turn in unembedded if turn.turn.turn_id == turn_id and wanted.allows(turn.turn))
+    return next((_stored(*turn) for turn in waiting if _place_of(turn.turn, now) is not None), None)
+
+
 def _first_of(selection: Selection, limit: int, after: Place | None) -> dict[Place, int]:
     """Return the first entries after a place, by their places; turns of the same time and id have one place."""
     entries = selection.entries()

@@ -11,7 +11,7 @@ from ffai.core.memory.filters import Where
 from ffai.core.memory.knowledge import Knowledge
 from ffai.core.memory.question import Mode, Question
 from ffai.core.memory.recall import BARRIER, Find
-from ffai.core.memory.retrieving import NOTHING, Retrieved, find_all
+from ffai.core.memory.retrieving import NOTHING, Retrieved, TurnPlace, find_all, find_place
 from ffai.core.memory.threads import Threads
 from ffai.core.scope import check_actor_id
 from ffai.core.scope_policy import Scope, scope_taken_now
@@ -98,6 +98,51 @@ class Retrieval(Browsing):
             query, top_k, where, scope, speaker_actor_id, mode, as_of, half_life, wait
         )
         return await self._aask(question, speaker if speaker_rewrite else None, wait, find) or NOTHING
+
+    def place_of(
+        self,
+        query: str,
+        turn_id: str,
+        *,
+        scope: Scope | None = None,
+        mode: Mode = "hybrid",
+        as_of: float | None = None,
+        half_life: float | None = None,
+    ) -> TurnPlace:
+        """Tell where a turn stands among all that may be seen, however far it is from a question.
+
+        Args:
+            query: what is looked for, in words.
+            turn_id: the turn's id.
+            scope: whose.
+            mode: ``"hybrid"``, ``"vector"`` or ``"keyword"``.
+            as_of: when it is asked.
+            half_life: seconds after which being recent counts half.
+
+        Raises:
+            As :meth:`search`.
+        """
+        check_search(query, 1, None, None)
+        wanted = self._wanted(None, scope)
+        question = Question.of(query, 1, wanted=wanted, mode=mode, as_of=as_of, half_life=half_life, explain=True)
+        return self._ask(question, None, BARRIER, partial(find_place, turn_id=turn_id)) or TurnPlace(None)
+
+    @scope_taken_now
+    async def aplace_of(
+        self,
+        query: str,
+        turn_id: str,
+        *,
+        scope: Scope | None = None,
+        mode: Mode = "hybrid",
+        as_of: float | None = None,
+        half_life: float | None = None,
+    ) -> TurnPlace:
+        """Await :meth:`place_of`."""
+        check_search(query, 1, None, None)
+        wanted = self._wanted(None, scope)
+        question = Question.of(query, 1, wanted=wanted, mode=mode, as_of=as_of, half_life=half_life, explain=True)
+        return await self._aask(question, None, BARRIER, partial(find_place, turn_id=turn_id)) or TurnPlace(None)
 
     def _to_retrieve(
         self,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import asking
@@ -50,6 +51,26 @@ def find_all(
         return None
     known = find_knowledge(collection, embedder, vectors, question, seen=seen)
     return None if known is None else Retrieved(tuple(hits), known)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPlace:
+    """Where one turn stands among all that may be seen."""
+
+    rank: int | None
+    """From 1; ``None`` where it is not among what a search looks at."""
+    score: float | None = None
+    """Cosine similarity to the query, in ``[-1, 1]``."""
+    explained: Mapping[str, Any] = field(default_factory=dict)
+    """What the place is made of."""
+
+
+def find_place(
+    collection: Collection, embedder: Embedder, vectors: Sequence[Vector], question: Question, *, turn_id: str
+) -> TurnPlace | None:
+    """Find out where a turn stands: all turns are put in order. ``None`` as for :func:`find_all`."""
+    place = asking.place_of_turn(collection, vectors, question, turn_id)
+    return TurnPlace(*place) if collection.is_current(embedder) else None
 
 
 def find_knowledge(

@@ -52,6 +52,16 @@ class Selection:
         """Return the numbers of the turns, ascending."""
         return np.arange(self.count) if self.among is None else self.among
 
+    def entry_of(self, turn_id: str) -> int | None:
+        """Return the number of a turn; ``None`` where it is not among these."""
+        entry = self.table.entry_of.get(turn_id)
+        if entry is None or entry >= self.count:
+            return None
+        if self.among is None:
+            return entry
+        place = int(np.searchsorted(self.among, entry))
+        return entry if place < len(self.among) and int(self.among[place]) == entry else None
+
     def first(self, count: int) -> Selection:
         """Return those of the turns that are among the first entries of the table."""
         among = self.among

@@ -1,0 +1,129 @@
+"""What answers are made with: a client, a memory, what records, and the policy of their scopes, as steps of flows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ffai.chat.message import member
+from ffai.chat.reply import ChatReply
+from ffai.core.history.recorder import HistoryRecorder
+from ffai.core.memory.knowledge import Knowledge
+from ffai.core.memory.memory import Memory
+from ffai.core.memory.retrieving import NOTHING, Retrieved
+from ffai.core.scope import MemoryScope
+from ffai.core.scope_policy import OPEN, Scope, ScopePolicy
+from ffai.errors import MemoryDisabledError
+from ffai.rag.ask_options import ContextOptions
+from ffai.rag.chat_options import ChatOptions
+from ffai.rag.step import Step
+from ffai.rag.window import Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backing:
+    """What stands behind an :class:`~ffai.rag.agent_memory.AgentMemory`."""
+
+    client: Any
+    memory: Memory | None
+    """Has the policy too."""
+    recorder: HistoryRecorder | None = None
+    """Records what is to be remembered; without it the memory alone keeps it."""
+    policy: ScopePolicy = OPEN
+    agent_actor_id: str | None = None
+
+    # Steps
+
+    def retrieving(self, query: str, options: ContextOptions, scope: Scope | None) -> Step:
+        """Look up turns and knowledge; nothing, where memory is off."""
+        if self.memory is None:
+            return Step(lambda: NOTHING, _nothing)
+        search = {**options.search, "scope": scope}
+        return Step(partial(self.memory.retrieve, query, **search), partial(self.memory.aretrieve, query, **search))
+
+    def reading(self, window: Window, scope: Scope | None) -> Step:
+        """Read the messages of a window."""
+        return Step(partial(window.read, self.needed, scope), partial(window.aread, self.needed, scope))
+
+    # Scopes
+
+    def asked_scope(self, scope: Scope | None) -> MemoryScope:
+        """Return the scope that is looked up.
+
+        Raises:
+            ScopeValidationError, ArgumentTypeError: it can't be used.
+        """
+        return self.policy.searching(scope)
+
+    def told(self, scope: Scope | None) -> Mapping[str, Any]:
+        """Return the scope that is looked up, as an event tells it."""
+        return self.asked_scope(scope).as_dict()
+
+    # What comes of it
+
+    def note(self, text: str, scope: Scope | None, *, instead: str = "") -> None:
+        """Note a text that was made of memories, so that it is not remembered as something new."""
+        if self.memory is not None and text:
+            self.memory.note_recalled([text], scope=scope, instead=instead)
+
+    def record(self, question: str, reply: ChatReply, scope: Scope | None, duration_ms: float) -> str | None:
+        """Record a question and its answer as a turn; return its id, where it is remembered."""
+        whose = self.policy.adding(scope)
+        if self.recorder is None:
+            return self._remember(question, reply, whose)
+        return self.recorder.record(
+            question,
+            reply.text,
+            reply.model,
+            usage=reply.usage,
+            cost_usd=reply.cost_usd,
+            duration_ms=duration_ms,
+            scope=whose,
+            agent_actor_id=self.agent_actor_id,
+        ).turn_id
+
+    def _remember(self, question: str, reply: ChatReply, whose: MemoryScope) -> str | None:
+        if self.memory is None or not reply.text.strip():
+            return None
+        return self.memory.remember(question, reply.text, scope=whose, agent_actor_id=self.agent_actor_id)
+
+    # Parts
+
+    @property
+    def needed(self) -> Memory:
+        """The memory.
+
+        Raises:
+            MemoryDisabledError: it is off.
+        """
+        if self.memory is None:
+            raise MemoryDisabledError("Memory is off. Enable it: FFAI(client, memory_enabled=True).")
+        return self.memory
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Where knowledge is kept; raises as :attr:`needed` does."""
+        return self.needed.knowledge
+
+    @property
+    def not_remembered(self) -> Mapping[str, int]:
+        """How many calls were not handed to memory, by reason."""
+        return {} if self.recorder is None else self.recorder.skipped
+
+    @property
+    def agent_name(self) -> str:
+        """Who answers, as events tell it."""
+        return self.agent_actor_id or "assistant"
+
+    def model_of(self, chat: ChatOptions | None) -> str | None:
+        """Return the model that is asked, for counting its tokens."""
+        named = chat.model if chat is not None and chat.model else member(self.client, "model")
+        return named if isinstance(named, str) and named else None
+
+
+async def _nothing() -> Retrieved:
+    await asyncio.sleep(0)
+    return NOTHING
