@@ -454,8 +454,7 @@ class AgentMemory:
 
     def _compaction(self, options: Mapping[str, Any]) -> tuple[CompactOptions, Asker]:
         checked = CompactOptions(**options)
-        self._backing.policy.adding(checked.scope)
-        self._backing.asked_scope(checked.scope)
+        self._backing.needed.kept_scope(checked.scope)
         return checked, Asker(self._backing.client, checked.chat)
 
     def _window(
@@ -502,9 +501,8 @@ class AgentMemory:
         """
         named = {} if actor_id is None else {"actor_id": actor_id, "actor_type": "user"}
         given = MemoryScope.of(scope).merged(MemoryScope.of({**named, "conversation_id": session_id}))
-        whose = self._backing.asked_scope(given).place
-        self._backing.policy.adding(whose)
-        return Thread(self, self._backing.needed.threads, whose, max_turns)
+        memory = self._backing.needed
+        return Thread(self, memory.threads, memory.kept_scope(given), max_turns)
 
     def _without(self, what: str, error: Exception) -> str:
         if is_the_callers(error):

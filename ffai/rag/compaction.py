@@ -16,7 +16,7 @@ from ffai.core.arguments import check_dict, check_text
 from ffai.core.memory.halving import told
 from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import Scope
-from ffai.errors import EmptySummaryError, EmptyWindowError, ScopeValidationError, StructuredReplyError, Violation
+from ffai.errors import EmptySummaryError, EmptyWindowError, StructuredReplyError
 from ffai.rag.asker import Asker, ChatRequest
 from ffai.rag.backing import Backing
 from ffai.rag.capsule import MemoryCapsule
@@ -77,12 +77,11 @@ class CompactOptions:
 
     Raises:
         InvalidArgumentError, ArgumentTypeError: an option can't be used; names it.
-        ScopeValidationError: a capsule can't be kept for the people of a scope.
 
     Examples:
-        >>> CompactOptions(scope=MemoryScope.shared("alice", "bob"))
+        >>> CompactOptions(limit=-1)
         Traceback (most recent call last):
-        ffai.errors.ScopeValidationError: a capsule is kept for a person, a conversation or everybody; give ...
+        ffai.errors.InvalidArgumentError: limit must be at least 0, not -1.
     """
 
     hours: float = 24.0
@@ -128,11 +127,6 @@ class CompactOptions:
             check_text("id", self.id)
         check_on_event(self.on_event)
         self.window, self.given  # noqa: B018 - refused here, before a model is asked
-        if MemoryScope.of(self.scope).participant_ids:
-            wrong = (
-                "a capsule is kept for a person, a conversation or everybody; give conversation_id, not participants"
-            )
-            raise ScopeValidationError([Violation("participant_ids", "exclusive", wrong)])
 
     @property
     def window(self) -> Window:

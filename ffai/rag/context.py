@@ -196,11 +196,11 @@ def piece_of_known(entry: Known, limits: Limits) -> Piece:
     value = entry.value
     lines = format_kb_results([value], flatten=limits.flatten)[0]
     told = value.get("provenance")
-    provenance = (
-        Provenance.of(told)
-        if isinstance(told, Mapping) and told
-        else Provenance.of_entry(MemoryEntry(entry.key, value, entry.score))
-    )
+    first = told[0] if isinstance(told, list) and told else told
+    if isinstance(first, Mapping) and first:
+        provenance = Provenance.of(first)
+    else:
+        provenance = Provenance.of_entry(MemoryEntry(entry.key, value, entry.score))
     named, kind = str(value.get("id") or entry.key), kind_of(value)
     source = Source(
         id=named,

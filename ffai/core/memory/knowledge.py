@@ -77,7 +77,7 @@ class Knowledge:
         """
         check_text("key", key)
         value = _value_of(content, metadata)
-        cited, whose = sorted(check_ids("cites", cites)), self._memory.accepted_scope(scope)
+        cited, whose = sorted(check_ids("cites", cites)), self._memory.kept_scope(scope)
         if (redact := self._memory.redact) is not None:
             value = redact_strings(value, redact)
         text = value.get("content")
@@ -139,7 +139,7 @@ class Knowledge:
             StoreError: the files can't be written just now.
         """
         check_text("key", key)
-        whose = self._memory.accepted_scope(scope)
+        whose = self._memory.kept_scope(scope)
         places = dict.fromkeys(self._place(whose, shared=shared) for shared in (True, False))
         return sum(forget_entry(self._memory._open, place, clean_text(key)) for place in places) > 0
 

@@ -284,7 +284,22 @@ class Recall:
             ScopeValidationError: it can't be stored; the internal form of a conversation id is unknown.
             ArgumentTypeError: it is no scope.
         """
-        allowed = self._policy.adding(scope)
+        return self._with_known_conversation(self._policy.adding(scope))
+
+    def kept_scope(self, scope: Scope | None) -> MemoryScope:
+        """Return the scope that knowledge or a thread is kept with: of a person, a conversation, both, or neither.
+
+        Raises:
+            ScopeValidationError: it can't be kept with it; the internal form of a conversation id is unknown.
+            ArgumentTypeError: it is no scope.
+        """
+        allowed = self._policy.searching(scope)
+        if allowed.participant_ids:
+            told = "participant_ids can't be kept with it: give a person, a conversation, or neither"
+            raise ScopeValidationError([Violation("participant_ids", "exclusive", told)])
+        return self._with_known_conversation(allowed.place)
+
+    def _with_known_conversation(self, allowed: MemoryScope) -> MemoryScope:
         conversation = allowed.conversation_id
         if conversation is None or not is_internal(conversation):
             return allowed

@@ -31,7 +31,7 @@ class Recalled:
         >>> recalled = Recalled()
         >>> recalled.note(["Where is the key?\nUnder the mat."])
         >>> recalled.without("Known:\nWhere is the key?\nUnder the mat.\n\nAnd the spare one?")
-        'Known:\nAnd the spare one?'
+        'Known:\n\nAnd the spare one?'
     """
 
     def __init__(self) -> None:

@@ -56,7 +56,7 @@ class Threads:
             check_str("role", role)
             check_str("content", content)
         kept = [(clean_text(role), redact(clean_text(content))) for role, content in messages]
-        place = place_of(self._memory.accepted_scope(scope))
+        place = place_of(self._memory.kept_scope(scope))
         with self._memory._shared.entering:
             self._memory._open.journal.in_file(lambda journal: journal.add_to_thread(place, kept, keep))
 
@@ -77,7 +77,7 @@ class Threads:
             StoreError: it can't be read just now.
         """
         count = _ALL if limit is None else check_whole("limit", limit, least=0)
-        place = place_of(self._memory.accepted_scope(scope))
+        place = place_of(self._memory.kept_scope(scope))
         return self._memory._collection.journal.look(lambda journal: journal.thread(place, count))
 
     @scope_taken_now
@@ -92,7 +92,7 @@ class Threads:
             ScopeValidationError, ArgumentTypeError: the scope can't be used.
             StoreError: the files can't be written just now.
         """
-        return forget_thread(self._memory._open, place_of(self._memory.accepted_scope(scope)))
+        return forget_thread(self._memory._open, place_of(self._memory.kept_scope(scope)))
 
     @scope_taken_now
     async def aclear(self, *, scope: Scope | None = None) -> int:
