@@ -12,7 +12,7 @@ PURE = """
 import sys, ffai, ffai.rag
 heavy = {"pydantic", "numpy", "tiktoken", "regex", "litellm"}
 assert not heavy & {*sys.modules}
-for name in ffai.rag.__all__:
+for name in ("build_rag_prompt", "fit", "format_thread_lines", "framed", "role_of", "MemoryEntry", "count_tokens"):
     getattr(ffai.rag, name)
 loaded = heavy & {*sys.modules}
 assert not loaded, loaded
