@@ -22,6 +22,7 @@ from ffai.rag.ask_options import ContextOptions
 from ffai.rag.backing import Backing
 from ffai.rag.context import is_close, kind_of
 from ffai.rag.entry import SourceKind
+from ffai.rag.format import one_line
 from ffai.rag.step import Step, taken
 
 State = Literal["found", "too far", "beyond the limit", "waiting", "failed", "out of scope", "unknown"]
@@ -199,9 +200,11 @@ def placed_entry(
     """Tell of one entry that has a place among those that may be seen."""
     coverage = parts.get("coverage")
     words = "" if coverage is None else f", {coverage:.0%} of the words' worth ({COVERED:.0%} is enough)"
+    among = "turns" if kind == "turn" else "knowledge"
     reason = (
-        f"{state}, place {rank or 'unknown'}: cosine {score or 0.0:.3f} (at least {options.min_score:g}){words}; "
-        f"limit {options.limit}: {text:.60}"
+        f"{state}, place {rank or 'unknown'} among {among}: "
+        f"cosine {score or 0.0:.3f} (at least {options.min_score:g}){words}; "
+        f"limit {options.limit}: {one_line(text):.60}"
     )
     return ExplainedEntry(
         id=known, kind=kind, text=text, state=state, reason=reason, rank=rank, score=score,
@@ -229,5 +232,5 @@ def unplaced_entry(turn_id: str, turn: StoredTurn | None, *, is_in_scope: bool, 
     else:
         state, reason = "waiting", "waiting: it is not embedded yet"
     return ExplainedEntry(
-        id=turn_id, text=turn.text, state=state, reason=f"{reason}: {turn.text:.60}", scope=turn.scope
+        id=turn_id, text=turn.text, state=state, reason=f"{reason}: {one_line(turn.text):.60}", scope=turn.scope
     )
