@@ -282,7 +282,8 @@ class AgentMemory:
             What is found and missed, with scores, thresholds and parts, and the state of the memory. ``print`` shows a
             report.
 
-        Raises: as for :meth:`build_context`.
+        Raises:
+            InvalidArgumentError, ArgumentTypeError, TypeError: the arguments are wrong. An outage is told, not raised.
 
         Examples:
             >>> from ffai import Memory

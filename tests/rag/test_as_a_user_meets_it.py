@@ -70,3 +70,15 @@ def test_what_could_not_be_extracted_is_told_in_words_of_the_reference(client: F
     client.add_replies("The key is under the mat.", "no", "no")
     capsule = ffai.rag.compact_window(scope=ALICE, extract=True)
     assert "The model's reply is no Extracted:" in str(capsule.metadata["extraction_error"])
+
+
+def test_an_outage_of_the_embedder_is_what_a_report_tells() -> None:
+    embedder = FakeEmbedder()
+    ffai = FFAI(FakeClient(["Under the mat."]), memory=Memory(embedder))
+    turn_id = ffai.memory.remember("Where is the key?", "Under the mat.")  # type: ignore[union-attr]
+    ffai.flush()
+    embedder.fail = lambda text: RuntimeError("the model is gone")
+    for expected, states in ((None, []), (turn_id, []), ("nobody's", ["unknown"])):
+        told = ffai.rag.explain("Where is the key?", expected)
+        assert (told.stored, told.found, [entry.state for entry in told.missed]) == (1, (), states)
+        assert "Problem: Nothing can be looked up just now: RuntimeError: the model is gone" in str(told)
