@@ -21,7 +21,7 @@ from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import Scope
 from ffai.rag.ask_options import ContextOptions
 from ffai.rag.backing import Backing
-from ffai.rag.context import is_close, kind_of
+from ffai.rag.context import TAUGHT, is_close, kind_of
 from ffai.rag.entry import SourceKind
 from ffai.rag.format import one_line
 from ffai.rag.step import Step, is_the_callers, taken
@@ -184,6 +184,7 @@ def _of_known(known: Sequence[Known], options: ContextOptions) -> list[Explained
         (str(entry.value.get("id") or entry.key), kind_of(entry.value), str(entry.value.get("content")), entry.score,
          entry.explained, entry.scope)
         for entry in known
+        if kind_of(entry.value) in TAUGHT
     ]  # fmt: skip
     return _placed(found, options)
 

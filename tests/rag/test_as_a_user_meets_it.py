@@ -82,3 +82,10 @@ def test_an_outage_of_the_embedder_is_what_a_report_tells() -> None:
         told = ffai.rag.explain("Where is the key?", expected)
         assert (told.stored, told.found, [entry.state for entry in told.missed]) == (1, (), states)
         assert "Problem: Nothing can be looked up just now: RuntimeError: the model is gone" in str(told)
+
+
+def test_a_report_is_of_what_an_answer_is_made_of_and_not_of_the_graph(ffai: FFAI) -> None:
+    ffai.rag.kb.learn("spare", "The spare key is at Bob's.")
+    ffai.rag.kb.add_node("thing", "the key")
+    assert [entry.id for entry in ffai.rag.explain("the key").found if entry.kind != "turn"] == ["spare"]
+    assert "[KB] the key" not in ffai.rag.build_context("the key")
