@@ -158,11 +158,16 @@ class AgentMemory:
         )
 
     def _checked(self, question: str, thread: Thread | None, options: Mapping[str, Any]) -> tuple[str, AskOptions]:
-        if self._is_closed():
-            raise ClosedError("This FFAI is closed. Make a new one to go on; what was recorded can still be read.")
+        self._check_open()
         checked = AskOptions(thread=thread, **options)
         self._backing.asked_scope(checked.whose)
+        if checked.remember:
+            self._backing.check_recorded(checked.whose)
         return check_text("question", question), checked
+
+    def _check_open(self) -> None:
+        if self._is_closed():
+            raise ClosedError("This FFAI is closed. Make a new one to go on; what was recorded can still be read.")
 
     # Contexts
 
@@ -277,7 +282,8 @@ class AgentMemory:
             What is found and missed, with scores, thresholds and parts, and the state of the memory. ``print`` shows a
             report.
 
-        Raises: as for :meth:`build_context`.
+        Raises:
+            InvalidArgumentError, ArgumentTypeError, TypeError: the arguments are wrong. An outage is told, not raised.
 
         Examples:
             >>> from ffai import Memory
@@ -388,8 +394,10 @@ class AgentMemory:
         Raises:
             InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
             MemoryDisabledError: memory is off.
+            ClosedError: after ``close()``.
             Exception: whatever memory or the client raises.
         """
+        self._check_open()
         window = self._window(hours, limit, include_roles, exclude_roles, scope)
         check_text("instruction", instruction)
         return do(summarised(self._backing, window, Asker(self._backing.client, chat), scope, instruction))
@@ -406,6 +414,7 @@ class AgentMemory:
         chat: ChatOptions | Mapping[str, Any] | None = None,
     ) -> Coroutine[Any, Any, str]:
         """Await :meth:`summarize`."""
+        self._check_open()
         window = self._window(hours, limit, include_roles, exclude_roles, scope)
         check_text("instruction", instruction)
         return ado(
@@ -426,6 +435,7 @@ class AgentMemory:
             InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
             TypeError: there is no such option.
             MemoryDisabledError: memory is off.
+            ClosedError: after ``close()``.
             EmptyWindowError, EmptySummaryError: there is nothing to be kept.
             Exception: whatever memory or the client raises. Nothing is kept.
 
@@ -453,6 +463,7 @@ class AgentMemory:
         return ado(safely(compacted(self._backing, *self._compaction(options)), is_the_callers))
 
     def _compaction(self, options: Mapping[str, Any]) -> tuple[CompactOptions, Asker]:
+        self._check_open()
         checked = CompactOptions(**options)
         self._backing.needed.kept_scope(checked.scope)
         return checked, Asker(self._backing.client, checked.chat)

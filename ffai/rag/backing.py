@@ -58,6 +58,17 @@ class Backing:
         """
         return self.policy.searching(scope)
 
+    def check_recorded(self, scope: Scope | None) -> None:
+        """Refuse a scope that a question and its answer can't be recorded with, before a model is asked.
+
+        Raises:
+            ScopeValidationError, ArgumentTypeError: it can't be stored with a turn.
+        """
+        keeper = self.memory if self.recorder is None else self.recorder
+        whose = self.policy.adding(scope)
+        if keeper is not None:
+            keeper.accepted_scope(whose)
+
     def told(self, scope: Scope | None) -> Mapping[str, Any]:
         """Return the scope that is looked up, as an event tells it."""
         return self.asked_scope(scope).as_dict()

@@ -195,7 +195,7 @@ def _compacted(
 ) -> Flow[Step, MemoryCapsule]:
     said = taken((yield backing.reading(asked.window, asked.scope)))
     if not said:
-        raise EmptyWindowError(f"Nothing was said in the last {asked.hours:g} hours. Nothing was stored.")
+        raise EmptyWindowError(f"Nothing was said within the last {asked.hours:g} h. Nothing was stored.")
     summary = yield from _summary(said, asker, asked.instruction)
     if not summary.strip():
         raise EmptySummaryError("The model gave a blank summary. Nothing was stored.")

@@ -183,7 +183,7 @@ def _of_turn(hit: TurnHit, limits: Limits) -> Piece | None:
         id=hit.turn_id,
         kind="turn",
         label=hit.turn_id,
-        excerpt=hit.text,
+        excerpt="\n".join(one.value["content"] for one in said),
         score=hit.score,
         provenance=Provenance.of_entry(MemoryEntry(hit.turn_id, said[0].value, hit.score)),
     )

@@ -8,21 +8,23 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from ffai.chat.flow import Flow
+from ffai.chat.flow import Failed, Flow
 from ffai.core.memory.fusion import COVERED
+from ffai.core.memory.halving import told
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.known import Known
 from ffai.core.memory.memory import Memory
-from ffai.core.memory.retrieving import Retrieved
+from ffai.core.memory.retrieving import NOTHING
 from ffai.core.memory.status import MemoryStatus
 from ffai.core.memory.turn_page import StoredTurn
 from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import Scope
 from ffai.rag.ask_options import ContextOptions
 from ffai.rag.backing import Backing
-from ffai.rag.context import is_close, kind_of
+from ffai.rag.context import TAUGHT, is_close, kind_of
 from ffai.rag.entry import SourceKind
-from ffai.rag.step import Step, taken
+from ffai.rag.format import one_line
+from ffai.rag.step import Step, is_the_callers, taken
 
 State = Literal["found", "too far", "beyond the limit", "waiting", "failed", "out of scope", "unknown"]
 NEAREST = 5
@@ -75,7 +77,7 @@ class Explanation:
     not_remembered: Mapping[str, int] = field(default_factory=dict)
     """Calls that were not handed to memory, by reason."""
     problem: str | None = None
-    """What is wrong with memory just now."""
+    """What is wrong with memory just now; an outage of the embedder is told here, and not raised."""
     found: tuple[ExplainedEntry, ...] = ()
     missed: tuple[ExplainedEntry, ...] = ()
     """The nearest that are not found; or the one that was asked for."""
@@ -96,16 +98,26 @@ def explained(backing: Backing, query: str, options: ContextOptions, turn_id: st
     """Explain a question; see :meth:`AgentMemory.explain`."""
     store = backing.memory
     if store is None:
-        return _explanation(backing, query, options, None, 0, (), ())
-    found: Retrieved = taken((yield backing.retrieving(query, options, options.scope)))
+        return _explanation(backing, query, options, None, 0, (), (), "Memory is off.")
+    found, problem = _or_problem((yield backing.retrieving(query, options, options.scope)), NOTHING)
     entries = [*_of_turns(found.turns, options), *_of_known(found.knowledge, options)]
     hits = tuple(entry for entry in entries if entry.state == "found")
     missed = [entry for entry in entries if entry.state != "found"][:NEAREST]
     if turn_id is not None and turn_id not in {entry.id for entry in hits}:
-        missed = [taken((yield _step(partial(_missed, store, query, turn_id, options))))]
+        entry, again = _or_problem((yield _step(partial(_missed, store, query, turn_id, options))), None)
+        missed, problem = [] if entry is None else [entry], problem or again
     status = taken((yield _step(store.status)))
     stored = taken((yield _step(partial(_count, store, options.scope))))
-    return _explanation(backing, query, options, status, stored, hits, tuple(missed))
+    return _explanation(backing, query, options, status, stored, hits, tuple(missed), problem)
+
+
+def _or_problem(outcome: Any, otherwise: Any) -> tuple[Any, str | None]:
+    """Take an outcome; where memory can't be looked up just now, that is what is told."""
+    if not isinstance(outcome, Failed):
+        return outcome, None
+    if is_the_callers(outcome.error):
+        raise outcome.error
+    return otherwise, f"Nothing can be looked up just now: {told(outcome.error)}"
 
 
 def _step(work: Callable[[], Any]) -> Step:
@@ -143,6 +155,7 @@ def _explanation(
     stored: int,
     found: tuple[ExplainedEntry, ...],
     missed: tuple[ExplainedEntry, ...],
+    problem: str | None,
 ) -> Explanation:
     return Explanation(
         query=query,
@@ -155,29 +168,30 @@ def _explanation(
         pending=status.pending if status else 0,
         failed=len(status.failed) if status else 0,
         not_remembered=backing.not_remembered,
-        problem=status.problem if status else "Memory is off.",
+        problem=problem or (status.problem if status else None),
         found=found,
         missed=missed,
     )
 
 
 def _of_turns(hits: Sequence[TurnHit], options: ContextOptions) -> list[ExplainedEntry]:
-    told = [(hit.turn_id, "turn", hit.text, hit.score, hit.explained, hit.scope) for hit in hits]
-    return _placed(told, options)
+    found = [(hit.turn_id, "turn", hit.text, hit.score, hit.explained, hit.scope) for hit in hits]
+    return _placed(found, options)
 
 
 def _of_known(known: Sequence[Known], options: ContextOptions) -> list[ExplainedEntry]:
-    told = [
+    found = [
         (str(entry.value.get("id") or entry.key), kind_of(entry.value), str(entry.value.get("content")), entry.score,
          entry.explained, entry.scope)
         for entry in known
+        if kind_of(entry.value) in TAUGHT
     ]  # fmt: skip
-    return _placed(told, options)
+    return _placed(found, options)
 
 
-def _placed(told: Sequence[Any], options: ContextOptions) -> list[ExplainedEntry]:
+def _placed(found: Sequence[Any], options: ContextOptions) -> list[ExplainedEntry]:
     entries, close = [], 0
-    for rank, (known, kind, text, score, parts, scope) in enumerate(told, 1):
+    for rank, (known, kind, text, score, parts, scope) in enumerate(found, 1):
         is_near = is_close(score, parts, options.min_score)
         close += is_near
         state: State = "too far" if not is_near else "beyond the limit" if close > options.limit else "found"
@@ -199,9 +213,11 @@ def placed_entry(
     """Tell of one entry that has a place among those that may be seen."""
     coverage = parts.get("coverage")
     words = "" if coverage is None else f", {coverage:.0%} of the words' worth ({COVERED:.0%} is enough)"
+    among = "turns" if kind == "turn" else "knowledge"
     reason = (
-        f"{state}, place {rank or 'unknown'}: cosine {score or 0.0:.3f} (at least {options.min_score:g}){words}; "
-        f"limit {options.limit}: {text:.60}"
+        f"{state}, place {rank or 'unknown'} among {among}: "
+        f"cosine {score or 0.0:.3f} (at least {options.min_score:g}){words}; "
+        f"limit {options.limit}: {one_line(text):.60}"
     )
     return ExplainedEntry(
         id=known, kind=kind, text=text, state=state, reason=reason, rank=rank, score=score,
@@ -229,5 +245,5 @@ def unplaced_entry(turn_id: str, turn: StoredTurn | None, *, is_in_scope: bool, 
     else:
         state, reason = "waiting", "waiting: it is not embedded yet"
     return ExplainedEntry(
-        id=turn_id, text=turn.text, state=state, reason=f"{reason}: {turn.text:.60}", scope=turn.scope
+        id=turn_id, text=turn.text, state=state, reason=f"{reason}: {one_line(turn.text):.60}", scope=turn.scope
     )

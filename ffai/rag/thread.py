@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from ffai.rag.roles import Role
 
 if TYPE_CHECKING:
     from ffai.rag.agent_memory import AgentMemory
-    from ffai.rag.answer import AskResult
+    from ffai.rag.answer import AnswerStream, AskResult, AsyncAnswerStream
 
 MAX_TURNS = 20
 """Questions with their answers that a thread keeps."""
@@ -123,11 +123,11 @@ class Thread:
         """Await :meth:`ask`."""
         return await self._memory.aask(question, thread=self, **options)
 
-    def stream_ask(self, question: str, **options: Any) -> Iterator[str]:
+    def stream_ask(self, question: str, **options: Any) -> AnswerStream:
         """Ask for the answer in pieces; see :meth:`AgentMemory.stream_ask`."""
         return self._memory.stream_ask(question, thread=self, **options)
 
-    def astream_ask(self, question: str, **options: Any) -> AsyncIterator[str]:
+    def astream_ask(self, question: str, **options: Any) -> AsyncAnswerStream:
         """Iterate asynchronously; see :meth:`stream_ask`."""
         return self._memory.astream_ask(question, thread=self, **options)
 
