@@ -162,7 +162,6 @@ def _seen(found: Sequence[Sequence[tuple[Numbers, Counts]]], looked: Looked) -> 
     messages = np.concatenate([np.empty(0, np.int32), *(messages for messages, _ in pieces)])
     counts = np.concatenate([np.empty(0, np.uint8), *(counts for _, counts in pieces)])
     ends = [0, *accumulate(sum(len(messages) for messages, _ in of_word) for of_word in found)]
-    places = looked.places(messages)
-    if len(seen := np.flatnonzero(places < looked.end)) < len(places):
-        places, counts, ends = places[seen], counts[seen], seen.searchsorted(ends).tolist()
-    return [(places[start:end], counts[start:end]) for start, end in pairwise(ends)]
+    if len(seen := looked.seen(messages)) < len(messages):
+        messages, counts, ends = messages[seen], counts[seen], seen.searchsorted(ends).tolist()
+    return [(messages[start:end], counts[start:end]) for start, end in pairwise(ends)]

@@ -52,20 +52,30 @@ class Looked:
     Examples:
         >>> looked = Looked(4, np.array([1, 3]))
         >>> looked.numbers(np.array([1, 2])).tolist(), looked.places(np.array([3, 6, 5])).tolist()
-        ([3, 6], [1, 2, 5])
+        ([3, 6], [1, 2, 4])
     """
 
     def __init__(self, count: int, among: Entries | None = None) -> None:
-        self._among = among
+        self._count, self._among = count, among
         self.end = 2 * (count if among is None else len(among))
-        """Messages of other turns have places from this one on."""
-        if among is not None:
-            self._firsts = np.full(count + 1, self.end, dtype=np.int32)
-            self._firsts[among] = np.arange(0, self.end, 2)
+        """The place of all messages of other turns."""
+
+    def seen(self, messages: Numbers) -> Entries:
+        """Return where messages are looked at, of those of any turns."""
+        if self._among is None:
+            return np.flatnonzero(messages < self.end)
+        may = np.zeros(self._count + 1, dtype=np.bool_)  # the last one is for turns that came later
+        may[self._among] = True
+        return np.flatnonzero(may.take(messages >> 1, mode="clip"))
 
     def places(self, messages: NDArray[Any]) -> NDArray[Any]:
         """Return the places of messages."""
-        return messages if self._among is None else self._firsts.take(messages >> 1) + (messages & 1)
+        if self._among is None:
+            return messages
+        turns = messages >> 1
+        places = self._among.searchsorted(turns)
+        known = self._among.take(places, mode="clip") == turns if len(self._among) else False
+        return np.where(known, 2 * places + (messages & 1), self.end)
 
     def numbers(self, places: Messages) -> Messages:
         """Return the messages that have some places."""
@@ -82,7 +92,8 @@ class KeywordScores:
     The messages are numbered like the rows of an array of shape ``(turns, 2)`` that is laid flat.
 
     Args:
-        found: for each word of the question, the messages that have it, ascending, and how often; numbered so.
+        found: for each word of the question, the messages of the index that have it, ascending, and how often; only
+            those that are looked at.
         spoken: all messages of the index.
         looked: which of them are looked at.
 
@@ -104,16 +115,17 @@ class KeywordScores:
         having = np.array([len(messages) for messages, _ in found], dtype=np.intp)
         self._rarity = rarity(having, number)
         self._words: Messages = np.repeat(np.arange(len(found)), having)
-        self._places = np.concatenate([np.empty(0, np.int32), *(messages for messages, _ in found)])
+        self._having = np.concatenate([np.empty(0, np.int32), *(messages for messages, _ in found)])
         self._often = np.concatenate([np.empty(0, np.uint8), *(counts for _, counts in found)])
-        """Word by word: the messages that have it, and how often they do."""
-        self._counts = np.zeros((len(said) + 2, len(found)), dtype=np.uint8)
-        """The same for each message; at the end, for a turn that is not looked at."""
-        self._counts[self._places, self._words] = self._often
-        gained = self._rarity[self._words] * fullness(self._often, kept[self._places], self._common)
+        """Word by word: the messages of the index that have it, and how often they do."""
+        places = looked.places(self._having)
+        self._counts = np.zeros((len(said) + 1, len(found)), dtype=np.uint8)
+        """The same for each message; at the end, for those that are not looked at."""
+        self._counts[places, self._words] = self._often
+        gained = self._rarity[self._words] * fullness(self._often, kept[places], self._common)
         self.ideal = float(self._rarity.sum())
         """What a message of common length scores that has each word once, also the words that nobody said."""
-        self.alone: Singles = np.bincount(self._places, weights=gained, minlength=len(said)).astype(np.float32)
+        self.alone: Singles = np.bincount(places, weights=gained, minlength=len(said)).astype(np.float32)
         """BM25 of each message, zero where it has none of the words: shape ``(2 * turns,)``."""
 
     def around(self, messages: Messages) -> Singles:
@@ -128,7 +140,7 @@ class KeywordScores:
             BM25 as in :attr:`alone`: shape ``(len(messages),)``.
         """
         these = self._looked.numbers(messages)
-        before, after = self._brought(these) if len(self._places) < len(these) else self._gathered(these)
+        before, after = self._brought(these) if len(self._having) < len(these) else self._gathered(these)
         lengths = self._spoken.kept[these].astype(np.float32) + np.float32(self._margins)
         counts = self._counts.take(messages, axis=0) + before + after
         full = fullness(counts, lengths[:, None], self._common + self._margins)
@@ -157,17 +169,16 @@ class KeywordScores:
         known = np.flatnonzero(these.take(places, mode="clip") == near)
         turned = np.array([[len(these)], [0]])  # what is reached by going backwards has the word after it
         cells = (places + turned) * words + self._words
-        weights = self._often * _shares(left, self._spoken.said[self._looked.numbers(self._places)])
+        weights = self._often * _shares(left, self._spoken.said[self._having])
         nearby = np.bincount(cells.ravel()[known], weights.ravel()[known], 2 * len(these) * words)
         return nearby.astype(np.float32).reshape(2, len(these), words)
 
     def best_and_near(self, most: int) -> Messages:
         """Return the best messages alone, at most so many, and those that have them near; ascending."""
-        best: Messages | Numbers = self._places
-        if is_many := len(best) > most:
-            some = np.flatnonzero(self.alone > 0.0)
+        best = some = np.flatnonzero(self.alone > 0.0)
+        if len(some) > most:
             best = some[highest(self.alone[some], most)]
-        near, left = self._near(self._looked.numbers(best)) if is_many else self._from_words
+        near, left = self._near(self._looked.numbers(best)) if len(some) > most else self._from_words
         reached = np.zeros(len(self._counts), dtype=np.bool_)
         reached[best] = True
         reached[self._looked.places(near[left > 0])] = True
@@ -176,9 +187,9 @@ class KeywordScores:
     @cached_property
     def _from_words(self) -> tuple[NDArray[np.uint32], Numbers]:
         """What is near where the words are; see :meth:`_near`."""
-        return self._near(self._looked.numbers(self._places))
+        return self._near(self._having)
 
-    def _near(self, these: Messages) -> tuple[NDArray[np.uint32], Numbers]:
+    def _near(self, these: Messages | Numbers) -> tuple[NDArray[np.uint32], Numbers]:
         """Go from messages to those before, and to the next ones, all at once, until a span of words lies between.
 
         Returns:

@@ -12,6 +12,8 @@ Numbers = NDArray[np.int32]
 Counts = NDArray[np.uint8]
 Places = NDArray[np.intp]
 
+FEW = 64
+"""Messages that are looked through as quickly as left out."""
 _MOST = 255
 
 
@@ -62,15 +64,17 @@ class Postings:
 
         Args:
             words: their numbers.
-            first: looks at messages from this number on.
-            end: looks at messages before this number only.
+            first: messages before this one may be left out.
+            end: messages from this one on may be left out.
         """
         begins = self.starts[self.words.searchsorted(words)].tolist()
         ends = self.starts[self.words.searchsorted(words, side="right")].tolist()
-        looked = np.array([first, end], dtype=np.int32)  # of the same kind: else all that is searched is converted
+        bounds = np.array([first, end], dtype=np.int32)  # of the same kind: else all that is searched is converted
         found = []
         for begin, stop in zip(begins, ends, strict=True):
-            low, high = self.messages[begin:stop].searchsorted(looked).tolist() if begin < stop else (0, 0)
+            low, high = 0, stop - begin
+            if high > FEW:
+                low, high = self.messages[begin:stop].searchsorted(bounds).tolist()
             there = slice(begin + low, begin + high)
             found.append((self.messages[there], self.counts[there]))
         return found
