@@ -9,7 +9,7 @@ from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.found import Ranker, found_turns
 from ffai.core.memory.hit import TurnHit
-from ffai.core.memory.hybrid import Closest, Fused, bare_text
+from ffai.core.memory.hybrid import Closest, Fused, bare_text, named_speakers
 from ffai.core.memory.message_keeper import FEW
 from ffai.core.memory.question import Question
 from ffai.core.memory.selection import Selection
@@ -34,7 +34,7 @@ def embedded_texts(collection: Collection, question: Question) -> list[str]:
     if not table.messages.speakers.named_in(question.text):
         return [question.text]
     selection = collection.store._select(question.wanted)
-    return list(dict.fromkeys([question.text, bare_text(selection, question)]))
+    return list(dict.fromkeys([question.text, bare_text(selection, question, named_speakers(selection, question))]))
 
 
 def find(

@@ -7,12 +7,13 @@ not said has no words, and is never found.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffai.core.memory.column import Column
-from ffai.core.memory.keyword_scores import KeywordScores, Spoken
+from ffai.core.memory.keyword_scores import KeywordScores, Looked, Spoken
 from ffai.core.memory.postings import Counts, Numbers, Postings
 from ffai.core.memory.words import Words
 
@@ -128,7 +129,7 @@ class KeywordIndex:
     def said(self, count: int, among: Entries | None = None) -> Numbers:
         """Return how many words messages have: shape ``(turns, 2)``."""
         said: Numbers = self._said.view(2 * count).reshape(-1, 2)
-        return said if among is None else said[among]
+        return said if among is None else said.take(among, axis=0)
 
     # Finding
 
@@ -143,28 +144,24 @@ class KeywordIndex:
             count: looks among the first ``count`` turns; they must be whole.
             among: looks at these turns only: ascending; ``None`` looks at all.
         """
-        may = np.full(count, among is None)
         first, end = 0, count
         if among is not None:
-            may[among] = True
             first, end = (int(among[0]), int(among[-1]) + 1) if among.size else (0, 0)
-        segments = self._segments
-        found = []
-        for word in dict.fromkeys(words):
-            number = self._numbers.get(word, _UNKNOWN)
-            pieces = [segment.find(number, 2 * first, 2 * end) for segment in segments]
-            found.append(_seen(pieces, None if among is None else may))
+        asked = np.array([self._numbers.get(word, _UNKNOWN) for word in dict.fromkeys(words)], dtype=np.int32)
+        looked, segments = Looked(count, among), self._segments
+        by_segment = [segment.find(asked, 2 * first, 2 * end) for segment in segments]
+        found = _seen([[pieces[word] for pieces in by_segment] for word in range(len(asked))], looked)
         found.sort(key=lambda pair: len(pair[0]))
         spoken = Spoken(self._kept.view(2 * count), self._said.view(2 * count), self._links.view(4 * count))
-        return KeywordScores(found[:MOST_WORDS], spoken, may, among)
+        return KeywordScores(found[:MOST_WORDS], spoken, looked)
 
 
-def _seen(pieces: Sequence[tuple[Numbers, Counts]], may: NDArray[np.bool_] | None) -> tuple[Numbers, Counts]:
-    """Join what segments have of a word, without the turns that are not looked at."""
-    if not pieces:
-        return np.empty(0, np.int32), np.empty(0, np.uint8)
-    messages, counts = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
-    if may is None:
-        return messages, counts
-    seen = may[messages >> 1]
-    return messages[seen], counts[seen]
+def _seen(found: Sequence[Sequence[tuple[Numbers, Counts]]], looked: Looked) -> list[tuple[Numbers, Counts]]:
+    """Join what segments have of each word, without the turns that are not looked at."""
+    pieces = [piece for of_word in found for piece in of_word]
+    messages = np.concatenate([np.empty(0, np.int32), *(messages for messages, _ in pieces)])
+    counts = np.concatenate([np.empty(0, np.uint8), *(counts for _, counts in pieces)])
+    ends = [0, *accumulate(sum(len(messages) for messages, _ in of_word) for of_word in found)]
+    if len(seen := looked.seen(messages)) < len(messages):
+        messages, counts, ends = messages[seen], counts[seen], seen.searchsorted(ends).tolist()
+    return [(messages[start:end], counts[start:end]) for start, end in pairwise(ends)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,53 +42,90 @@ class Spoken:
     after the last may have been added since."""
 
 
+class Looked:
+    """Which turns are looked at: their messages have places of their own, like the rows of an array ``(turns, 2)``.
+
+    Args:
+        count: how many turns there are.
+        among: the numbers of those that are looked at, ascending; ``None`` for all.
+
+    Examples:
+        >>> looked = Looked(4, np.array([1, 3]))
+        >>> looked.numbers(np.array([1, 2])).tolist(), looked.places(np.array([3, 6, 5])).tolist()
+        ([3, 6], [1, 2, 4])
+    """
+
+    def __init__(self, count: int, among: Entries | None = None) -> None:
+        self._count, self._among = count, among
+        self.end = 2 * (count if among is None else len(among))
+        """The place of all messages of other turns."""
+
+    def seen(self, messages: Numbers) -> Entries:
+        """Return where messages are looked at, of those of any turns."""
+        if self._among is None:
+            return np.flatnonzero(messages < self.end)
+        may = np.zeros(self._count + 1, dtype=np.bool_)  # the last one is for turns that came later
+        may[self._among] = True
+        return np.flatnonzero(may.take(messages >> 1, mode="clip"))
+
+    def places(self, messages: NDArray[Any]) -> NDArray[Any]:
+        """Return the places of messages."""
+        if self._among is None:
+            return messages
+        turns = messages >> 1
+        places = self._among.searchsorted(turns)
+        known = self._among.take(places, mode="clip") == turns if len(self._among) else False
+        return np.where(known, 2 * places + (messages & 1), self.end)
+
+    def numbers(self, places: Messages) -> Messages:
+        """Return the messages that have some places."""
+        return places if self._among is None else 2 * self._among[places >> 1] + (places & 1)
+
+    def chosen(self, known: Numbers) -> Numbers:
+        """Return what is known of the messages that are looked at, of what is known of all."""
+        return known if self._among is None else known.reshape(-1, 2).take(self._among, axis=0).ravel()
+
+
 class KeywordScores:
     """The messages of the turns that are looked at, compared with a question.
 
     The messages are numbered like the rows of an array of shape ``(turns, 2)`` that is laid flat.
 
     Args:
-        found: for each word of the question, the messages that have it, ascending, and how often; only of the turns
-            that are looked at.
-        spoken: all messages.
-        may: whether each turn is looked at.
-        among: their numbers, ascending; ``None`` where all are.
+        found: for each word of the question, the messages of the index that have it, ascending, and how often; only
+            those that are looked at.
+        spoken: all messages of the index.
+        looked: which of them are looked at.
 
     Examples:
         >>> both = Spoken(*(np.array(numbers, dtype=np.int32) for numbers in ([2, 1], [3, 4], [-1, 1, 0, -1])))
         >>> red = np.array([1], dtype=np.int32), np.array([1], dtype=np.uint8)
-        >>> scores = KeywordScores([red], both, np.array([True]), None)
+        >>> scores = KeywordScores([red], both, Looked(1))
         >>> (scores.alone > 0).tolist(), (scores.around(np.array([0, 1])) > 0).tolist()
         ([False, True], [True, True])
     """
 
-    def __init__(
-        self,
-        found: Sequence[tuple[Numbers, Counts]],
-        spoken: Spoken,
-        may: NDArray[np.bool_],
-        among: Entries | None,
-    ) -> None:
-        self._spoken, self._may, self._among = spoken, may, among
-        kept, said = spoken.kept, spoken.said
-        if among is not None:
-            kept, said = (array.reshape(-1, 2)[among].ravel() for array in (kept, said))
+    def __init__(self, found: Sequence[tuple[Numbers, Counts]], spoken: Spoken, looked: Looked) -> None:
+        self._spoken, self._looked = spoken, looked
+        kept, said = looked.chosen(spoken.kept), looked.chosen(spoken.said)
         number, words, all_words = int(np.count_nonzero(said)), max(1, int(kept.sum())), max(1, int(said.sum()))
         self._common = words / max(1, number)
         self._margins = 2 * SPAN * words / all_words
         """Words that are kept of a span on each side, on average."""
         having = np.array([len(messages) for messages, _ in found], dtype=np.intp)
         self._rarity = rarity(having, number)
-        words_there: Messages = np.repeat(np.arange(len(found)), having)
-        messages = np.concatenate([np.empty(0, np.int32), *(messages for messages, _ in found)])
-        counts = np.concatenate([np.empty(0, np.uint8), *(counts for _, counts in found)])
-        self._counts = np.zeros((len(spoken.said), len(found)), dtype=np.uint8)
-        self._counts[messages, words_there] = counts
-        gained = self._rarity[words_there] * fullness(counts, spoken.kept[messages], self._common)
+        self._words: Messages = np.repeat(np.arange(len(found)), having)
+        self._having = np.concatenate([np.empty(0, np.int32), *(messages for messages, _ in found)])
+        self._often = np.concatenate([np.empty(0, np.uint8), *(counts for _, counts in found)])
+        """Word by word: the messages of the index that have it, and how often they do."""
+        places = looked.places(self._having)
+        self._counts = np.zeros((len(said) + 1, len(found)), dtype=np.uint8)
+        """The same for each message; at the end, for those that are not looked at."""
+        self._counts[places, self._words] = self._often
+        gained = self._rarity[self._words] * fullness(self._often, kept[places], self._common)
         self.ideal = float(self._rarity.sum())
         """What a message of common length scores that has each word once, also the words that nobody said."""
-        total = np.bincount(self._places(messages), weights=gained, minlength=len(said))
-        self.alone: Singles = total.astype(np.float32)
+        self.alone: Singles = np.bincount(places, weights=gained, minlength=len(said)).astype(np.float32)
         """BM25 of each message, zero where it has none of the words: shape ``(2 * turns,)``."""
 
     def around(self, messages: Messages) -> Singles:
@@ -101,63 +139,85 @@ class KeywordScores:
         Returns:
             BM25 as in :attr:`alone`: shape ``(len(messages),)``.
         """
-        spoken, these = self._spoken, self._numbers(messages)
-        nearby = np.zeros((2 * len(these), self._counts.shape[1]), dtype=np.float32)
-        for near, shares in self._near(these):
-            nearby += self._counts[near] * shares[:, None]
-        counts = self._counts[these] + nearby[: len(these)] + nearby[len(these) :]
-        lengths = spoken.kept[these].astype(np.float32) + np.float32(self._margins)
+        these = self._looked.numbers(messages)
+        before, after = self._brought(these) if len(self._having) < len(these) else self._gathered(these)
+        lengths = self._spoken.kept[these].astype(np.float32) + np.float32(self._margins)
+        counts = self._counts.take(messages, axis=0) + before + after
         full = fullness(counts, lengths[:, None], self._common + self._margins)
         scores: Singles = np.einsum(
             "ij,j->i", full, self._rarity.astype(np.float32)
         )  # BLAS gives equal rows different last digits
-        scores[spoken.said[these] == 0] = 0.0
+        scores[self._spoken.said[these] == 0] = 0.0
         return scores
+
+    def _gathered(self, these: Messages) -> Singles:
+        """Count the words that messages have near, going out from these messages.
+
+        Returns:
+            How often each word was said before and after them: shape ``(2, len(these), words)``.
+        """
+        nearby = np.zeros((2, len(these), self._counts.shape[1]), dtype=np.float32)
+        for near, left in zip(*self._near(these), strict=True):
+            shares = _shares(left, self._spoken.said.take(near, mode="clip"))
+            nearby += self._counts.take(self._looked.places(near), axis=0) * shares[..., None]
+        return nearby
+
+    def _brought(self, these: Messages) -> Singles:
+        """Count as :meth:`_gathered`, but going out from where the words are: quicker where they are rare."""
+        words, (near, left) = self._counts.shape[1], self._from_words
+        places = these.searchsorted(near)
+        known = np.flatnonzero(these.take(places, mode="clip") == near)
+        turned = np.array([[len(these)], [0]])  # what is reached by going backwards has the word after it
+        cells = (places + turned) * words + self._words
+        weights = self._often * _shares(left, self._spoken.said[self._having])
+        nearby = np.bincount(cells.ravel()[known], weights.ravel()[known], 2 * len(these) * words)
+        return nearby.astype(np.float32).reshape(2, len(these), words)
 
     def best_and_near(self, most: int) -> Messages:
         """Return the best messages alone, at most so many, and those that have them near; ascending."""
-        some = np.flatnonzero(self.alone > 0.0)
-        these = self._numbers(some[highest(self.alone[some], most)])
-        reached = np.zeros(len(self._spoken.said), dtype=np.bool_)
-        reached[these] = True
-        for near, shares in self._near(these):
-            reached[near[shares > 0.0]] = True
-        near = np.flatnonzero(reached)
-        return self._places(near[self._may[near >> 1]])
+        best = some = np.flatnonzero(self.alone > 0.0)
+        if len(some) > most:
+            best = some[highest(self.alone[some], most)]
+        near, left = self._near(self._looked.numbers(best)) if len(some) > most else self._from_words
+        reached = np.zeros(len(self._counts), dtype=np.bool_)
+        reached[best] = True
+        reached[self._looked.places(near[left > 0])] = True
+        return np.flatnonzero(reached[: len(self.alone)])
 
-    def _near(self, these: Messages) -> Iterator[tuple[Messages, Singles]]:
+    @cached_property
+    def _from_words(self) -> tuple[NDArray[np.uint32], Numbers]:
+        """What is near where the words are; see :meth:`_near`."""
+        return self._near(self._having)
+
+    def _near(self, these: Messages | Numbers) -> tuple[NDArray[np.uint32], Numbers]:
         """Go from messages to those before, and to the next ones, all at once, until a span of words lies between.
 
-        Yields:
-            The message that is reached from each of ``these`` backwards, then forwards, and the share of its words that
-            is near, zero where none is reached: each of shape ``(2 * len(these),)``.
+        Returns:
+            Step by step, the message that is reached from each of ``these`` backwards, and forwards, one more than the
+            last where there is none; and how much of the span is left there, at least 0: each of shape ``(steps, 2,
+            len(these))``.
         """
         said, number = self._spoken.said, len(self._spoken.said)
         links = self._spoken.links.view(np.uint32)  # -1 is then beyond all messages
-        turning = np.repeat(np.array([0, 1]), len(these))
-        near = np.concatenate([these, these])
-        between = np.zeros(len(near), dtype=np.int32)
-        for _ in range(MOST_STEPS):
-            near = np.minimum(links[2 * near + turning], number).astype(np.intp)
-            np.putmask(between, near == number, SPAN)
-            np.minimum(near, number - 1, out=near)
-            lengths = np.maximum(said[near], 1)
-            left = np.maximum(SPAN - between, 0)
-            if not left.any():
-                return
-            yield near, np.minimum(left / lengths, 1.0, dtype=np.float32)
-            between += lengths
+        turning = np.array([[0], [1]])
+        near = np.empty((MOST_STEPS, 2, len(these)), dtype=np.uint32)
+        left = np.empty(near.shape, dtype=np.int32)
+        reached: NDArray[Any] = these
+        between = np.zeros(near.shape[1:], dtype=np.int32)
+        for step in range(MOST_STEPS):
+            # Beyond all messages one goes on from the last one, after which there is none.
+            reached = np.minimum(links.take(2 * reached + turning, mode="clip"), number, out=near[step])
+            np.putmask(between, reached == number, SPAN)
+            np.maximum(SPAN - between, 0, out=left[step])
+            between += np.maximum(said.take(reached, mode="clip"), 1)
+            if between.min(initial=SPAN) >= SPAN:
+                break
+        return near[: step + 1], left[: step + 1]
 
-    def _places(self, numbers: NDArray[np.integer[Any]]) -> Messages:
-        """Return where messages of the index are among those that are looked at."""
-        if self._among is None:
-            return numbers.astype(np.intp)
-        places: Messages = 2 * self._among.searchsorted(numbers >> 1) + (numbers & 1)
-        return places
 
-    def _numbers(self, messages: Messages) -> Messages:
-        """Return the numbers in the index of messages that are looked at."""
-        return messages if self._among is None else 2 * self._among[messages >> 1] + (messages & 1)
+def _shares(left: Numbers, said: Numbers) -> Singles:
+    """Return which share of messages is within what is left of the span."""
+    return np.minimum(left / np.maximum(said, 1), 1.0, dtype=np.float32)
 
 
 def highest(scores: Singles, most: int) -> Messages:

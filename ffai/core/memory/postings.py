@@ -12,6 +12,8 @@ Numbers = NDArray[np.int32]
 Counts = NDArray[np.uint8]
 Places = NDArray[np.intp]
 
+FEW = 64
+"""Messages that are looked through as quickly as left out."""
 _MOST = 255
 
 
@@ -21,10 +23,10 @@ class Postings:
 
     Examples:
         >>> some = Postings.of([9, 7, 9, 9], [3, 1])
-        >>> [array.tolist() for array in some.find(9)]
-        [[0, 1], [2, 1]]
-        >>> [array.tolist() for array in some.find(8)]
-        [[], []]
+        >>> for messages, counts in some.find(np.array([9, 8], dtype=np.int32), 0, 2):
+        ...     print(messages.tolist(), counts.tolist())
+        [0, 1] [2, 1]
+        [] []
     """
 
     words: Numbers
@@ -57,24 +59,25 @@ class Postings:
         begins = np.flatnonzero(np.diff(flat, prepend=-1))
         return cls(flat[begins], np.append(begins, len(flat)), messages, counts)
 
-    def find(self, word: int, first: int = 0, end: int | None = None) -> tuple[Numbers, Counts]:
-        """Return the messages that have a word, ascending, and how often each has it.
+    def find(self, words: Numbers, first: int, end: int) -> list[tuple[Numbers, Counts]]:
+        """Return for each of some words the messages that have it, ascending, and how often each has it.
 
         Args:
-            word: its number.
-            first: looks at messages from this number on.
-            end: looks at messages before this number only.
+            words: their numbers.
+            first: messages before this one may be left out.
+            end: messages from this one on may be left out.
         """
-        place = int(self.words.searchsorted(word))
-        if place == len(self.words) or self.words[place] != word:
-            return self.messages[:0], self.counts[:0]
-        start, stop = int(self.starts[place]), int(self.starts[place + 1])
-        messages = self.messages[start:stop]
-        if first > 0:
-            start += int(messages.searchsorted(first))
-        if end is not None and end <= messages[-1]:
-            stop = stop - len(messages) + int(messages.searchsorted(end))
-        return self.messages[start:stop], self.counts[start:stop]
+        begins = self.starts[self.words.searchsorted(words)].tolist()
+        ends = self.starts[self.words.searchsorted(words, side="right")].tolist()
+        bounds = np.array([first, end], dtype=np.int32)  # of the same kind: else all that is searched is converted
+        found = []
+        for begin, stop in zip(begins, ends, strict=True):
+            low, high = 0, stop - begin
+            if high > FEW:
+                low, high = self.messages[begin:stop].searchsorted(bounds).tolist()
+            there = slice(begin + low, begin + high)
+            found.append((self.messages[there], self.counts[there]))
+        return found
 
     def followed_by(self, later: Postings) -> Postings:
         """Join the postings of these messages and of later ones, without sorting anything."""

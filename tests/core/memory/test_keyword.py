@@ -132,6 +132,23 @@ def test_an_index_of_some_turns_is_as_if_there_were_no_others(
     assert some.said(some.count).tolist() == fresh.said(fresh.count).tolist()
 
 
+@given(talks, questions, st.data())
+def test_a_message_scores_the_same_alone_and_with_others(talk: Talk, asked: list[str], data: st.DataObject) -> None:
+    among = np.array(sorted(data.draw(st.sets(st.integers(0, max(0, len(talk) - 1)), max_size=len(talk)))), np.intp)
+    for scores in (index_of(talk).look_for(asked, len(talk)), index_of(talk).look_for(asked, len(talk), among)):
+        together = scores.around(np.arange(len(scores.alone)))
+        assert together.tolist() == [scores.around(np.array([message]))[0] for message in range(len(together))]
+
+
+def test_a_word_of_many_messages_is_found_where_one_looks() -> None:
+    index = spoken(*([("the key", "a key key")] * 200), conversations=list(map(str, range(200))))
+    for count, among in ((200, None), (150, None), (150, np.arange(40, 140)), (200, np.arange(3, 199, 4))):
+        found = index.look_for(["key"], count, among).alone
+        assert len(found) == 2 * (count if among is None else len(among))
+        assert len({*found[::2].tolist()}) == len({*found[1::2].tolist()}) == 1
+        assert found[1] > found[0] > 0.0
+
+
 def spoken(*turns: tuple[str, str], conversations: Sequence[str] | None = None) -> KeywordIndex:
     index = KeywordIndex()
     words = [(words_of(asked), words_of(answered)) for asked, answered in turns]
