@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
 from ffai.core.memory.collection import Collection
@@ -13,6 +14,7 @@ from ffai.core.memory.hybrid import Closest, Fused, bare_text, named_speakers
 from ffai.core.memory.message_keeper import FEW
 from ffai.core.memory.question import Question
 from ffai.core.memory.selection import Selection
+from ffai.core.memory.without_vectors import best_of
 from ffai.core.similarity import Vector
 from ffai.errors import DimensionError
 
@@ -61,15 +63,16 @@ def find(
 
 def _find(collection: Collection, vectors: Sequence[Vector], question: Question) -> list[TurnHit]:
     selection = collection.store._select(question.wanted)
-    by_words_alone = question.mode == "keyword" or not vectors
+    by_words_alone = question.mode != "vector" and (question.mode == "keyword" or not vectors)
     if question.mode != "vector":
         if by_words_alone and selection.table.messages.with_words < selection.count:  # all turns were exchanged
             collection.messages.make_words(every=True)
             selection = collection.store._select(question.wanted)
         selection = _with_words(selection, by_words_alone=by_words_alone)
-    if not len(selection):
-        return []
-    return found_turns(selection, ranker(selection, vectors, question), question)
+    others = collection.without_vectors.find(question) if by_words_alone else []
+    asked = replace(question, explain=True) if others else question
+    found = found_turns(selection, ranker(selection, vectors, asked), asked) if len(selection) else []
+    return best_of(found, others, question) if others else found
 
 
 def place_of_turn(

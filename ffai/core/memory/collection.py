@@ -23,6 +23,7 @@ from ffai.core.memory.status import FlushResult, MemoryStatus
 from ffai.core.memory.steady_journal import HEAL_EVERY
 from ffai.core.memory.turn_store import TurnVectorStore
 from ffai.core.memory.turnstile import Turnstile
+from ffai.core.memory.without_vectors import WithoutVectors
 from ffai.core.memory.worker import Worker
 from ffai.core.similarity import Vector
 from ffai.errors import StoreError
@@ -65,6 +66,7 @@ class Collection(Ledger):
         self.chores: list[Callable[[], float | None]] = []
         """What the worker looks after besides, each time it works; each tells in how many seconds to come again."""
         self.knowledge, self.messages = KnowledgeStore(self), MessageKeeper(self)
+        self.without_vectors = WithoutVectors(self)
         self.chores += [self.knowledge, self.messages]
         self.queries = Turnstile()
         self.epoch = 0

@@ -146,7 +146,7 @@ class MessageKeeper:
                 return False
             known = self._rows_of(turns)
             words = [
-                from_row(known[turn.turn_id].words) if turn.turn_id in known else _words_of(turn) for turn in turns
+                from_row(known[turn.turn_id].words) if turn.turn_id in known else turn_words(turn) for turn in turns
             ]
             self._collection.store._change_messages(table, lambda messages: messages.add_words(start, turns, words))
             return True
@@ -203,7 +203,7 @@ class MessageKeeper:
         if self._is_kept:
             rows = [
                 MessageRow(
-                    turn.turn_id, _text_sum(turn), as_row(_words_of(turn)), model, vectors.tobytes(), scales.tobytes()
+                    turn.turn_id, _text_sum(turn), as_row(turn_words(turn)), model, vectors.tobytes(), scales.tobytes()
                 )
                 for turn, (vectors, scales) in zip(turns, made, strict=True)
             ]
@@ -240,7 +240,8 @@ def _text_sum(turn: NewTurn) -> int:
     return zlib.crc32("\0".join(messages_of(turn)).encode())
 
 
-def _words_of(turn: NewTurn) -> TurnWords:
+def turn_words(turn: NewTurn) -> TurnWords:
+    """Make the words of the two messages of a turn."""
     asked, answered = messages_of(turn)
     return words_of(asked), words_of(answered)
 

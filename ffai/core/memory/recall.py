@@ -193,7 +193,7 @@ class Recall:
             find: looks for it; ``None`` where the embedder is no longer the one in use.
         """
         self._collection.wait_for_question(question, check_timeout(wait))
-        if question.top_k <= 0 or self._is_empty:
+        if question.top_k <= 0 or self._is_empty(question):
             return None
         question = self._settled_question(question, speaker)
         while True:
@@ -207,7 +207,7 @@ class Recall:
     async def _aask(self, question: Question, speaker: str | None, wait: float | None, find: Find[T]) -> T | None:
         """Await :meth:`_ask`."""
         await asyncio.to_thread(self._collection.wait_for_question, question, check_timeout(wait))
-        if question.top_k <= 0 or await asyncio.to_thread(lambda: self._is_empty):
+        if question.top_k <= 0 or await asyncio.to_thread(self._is_empty, question):
             return None
         question = await asyncio.to_thread(self._settled_question, question, speaker)
         while True:
@@ -219,9 +219,13 @@ class Recall:
             if found is not None:
                 return found
 
-    @property
-    def _is_empty(self) -> bool:
-        return not self._collection.store.count() and not self._collection.knowledge.count()
+    def _is_empty(self, question: Question) -> bool:
+        """Tell whether there is nothing that a question could find."""
+        collection = self._collection
+        if collection.store.count() or collection.knowledge.count():
+            return False
+        by_words = question.mode != "vector"
+        return not (by_words and collection.journal.read(lambda journal: journal.count_unembedded()))
 
     @scope_taken_now
     async def asearch(
