@@ -124,14 +124,16 @@ def prepared(backing: Backing, question: str, options: AskOptions) -> Flow[Step,
     started = time.perf_counter()
     chat = ChatOptions.of(options.chat)
     history: Sequence[ChatMessage] = ()
+    errors: list[str] = []
     if options.thread is not None:
-        history = taken((yield Step(options.thread.history, options.thread.ahistory)))
-    found, error = yield from _retrieved(backing, question, options)
+        history = _or((yield Step(options.thread.history, options.thread.ahistory)), (), options, errors)
+    found: Retrieved = _or((yield backing.retrieving(question, options, options.whose)), NOTHING, options, errors)
     count = partial(count_tokens, model=backing.model_of(chat))
     make = partial(fitted, pieces_of(found, options.limits), options.limits, count, as_data=options.framed)
     context = taken((yield Step(make, partial(asyncio.to_thread, make))))
     request, asker = _asked(backing, question, history, context, options)
-    backing.note(request.prompt, options.whose, instead=question)
+    if request.prompt != question:
+        backing.note(request.prompt, options.whose, instead=question)
     backing.note(context.text, options.whose)
     emit(
         options.on_event,
@@ -147,7 +149,7 @@ def prepared(backing: Backing, question: str, options: AskOptions) -> Flow[Step,
         context=context,
         request=request,
         asker=asker,
-        context_error=error,
+        context_error="; ".join(errors) or None,
         started=started,
     )
 
@@ -165,14 +167,15 @@ def _asked(
     return ChatRequest(build_rag_prompt(lines, "", question)), Asker(backing.client, replace(chat, system=whole))
 
 
-def _retrieved(backing: Backing, question: str, options: AskOptions) -> Flow[Step, tuple[Retrieved, str | None]]:
-    outcome = yield backing.retrieving(question, options, options.whose)
+def _or(outcome: Any, nothing: Any, options: AskOptions, errors: list[str]) -> Any:
+    """Return what was looked up; nothing, where that failed and the caller can do without it."""
     if not isinstance(outcome, Failed):
-        return outcome, None
+        return outcome
     if options.on_context_error == "raise" or is_the_callers(outcome.error):
         raise outcome.error
-    logger.warning("Nothing can be recalled just now; the answer has no context: %s", told(outcome.error))
-    return NOTHING, told(outcome.error)
+    errors.append(told(outcome.error))
+    logger.warning("Something can't be recalled just now; the answer has to do without it: %s", errors[-1])
+    return nothing
 
 
 def finished(backing: Backing, ready: Prepared, reply: ChatReply) -> Flow[Step, AskResult]:

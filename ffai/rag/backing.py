@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from ffai.core.memory.memory import Memory
 from ffai.core.memory.retrieving import NOTHING, Retrieved
 from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import OPEN, Scope, ScopePolicy
-from ffai.errors import MemoryDisabledError
+from ffai.errors import ClosedError, MemoryDisabledError
 from ffai.rag.ask_options import ContextOptions
 from ffai.rag.chat_options import ChatOptions
 from ffai.rag.step import Step
@@ -34,6 +34,8 @@ class Backing:
     """Records what is to be remembered; without it the memory alone keeps it."""
     policy: ScopePolicy = OPEN
     agent_actor_id: str | None = None
+    is_closed: Callable[[], bool] = lambda: False
+    """Tells whether no model can be asked any more."""
 
     # Steps
 
@@ -58,6 +60,10 @@ class Backing:
         """
         return self.policy.searching(scope)
 
+    def kept_scope(self, scope: Scope | None) -> MemoryScope:
+        """Return the scope that a turn is recorded with; raises as :meth:`asked_scope`."""
+        return self.policy.adding(scope) if self.memory is None else self.memory.accepted_scope(scope)
+
     def told(self, scope: Scope | None) -> Mapping[str, Any]:
         """Return the scope that is looked up, as an event tells it."""
         return self.asked_scope(scope).as_dict()
@@ -71,7 +77,7 @@ class Backing:
 
     def record(self, question: str, reply: ChatReply, scope: Scope | None, duration_ms: float) -> str | None:
         """Record a question and its answer as a turn; return its id, where it is remembered."""
-        whose = self.policy.adding(scope)
+        whose = self.kept_scope(scope)
         if self.recorder is None:
             return self._remember(question, reply, whose)
         return self.recorder.record(
@@ -91,6 +97,11 @@ class Backing:
         return self.memory.remember(question, reply.text, scope=whose, agent_actor_id=self.agent_actor_id)
 
     # Parts
+
+    def check_open(self) -> None:
+        """Raise :class:`ClosedError` where no model can be asked any more."""
+        if self.is_closed():
+            raise ClosedError("This FFAI is closed. Make a new one to go on; what was recorded can still be read.")
 
     @property
     def needed(self) -> Memory:

@@ -193,6 +193,7 @@ def compacted(backing: Backing, asked: CompactOptions, asker: Asker) -> Flow[Ste
 def _compacted(
     backing: Backing, asked: CompactOptions, asker: Asker, given: MemoryCapsule
 ) -> Flow[Step, MemoryCapsule]:
+    backing.check_open()
     said = taken((yield backing.reading(asked.window, asked.scope)))
     if not said:
         raise EmptyWindowError(f"Nothing was said in the last {asked.hours:g} hours. Nothing was stored.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -181,6 +182,11 @@ class KnowledgeBase:
         """
         return self._keep(*node_value(kind, label, **more), scope)
 
+    @scope_taken_now
+    async def aadd_node(self, kind: str, label: str, *, scope: Scope | None = None, **more: Any) -> str:
+        """Await :meth:`add_node`."""
+        return await asyncio.to_thread(self.add_node, kind, label, scope=scope, **more)
+
     def add_edge(self, from_id: str, to_id: str, relation: str, *, scope: Scope | None = None, **more: Any) -> str:
         """Keep an edge of the graph; returns its id.
 
@@ -196,6 +202,13 @@ class KnowledgeBase:
         """
         return self._keep(*edge_value(from_id, to_id, relation, **more), scope)
 
+    @scope_taken_now
+    async def aadd_edge(
+        self, from_id: str, to_id: str, relation: str, *, scope: Scope | None = None, **more: Any
+    ) -> str:
+        """Await :meth:`add_edge`."""
+        return await asyncio.to_thread(self.add_edge, from_id, to_id, relation, scope=scope, **more)
+
     def add_graph(
         self,
         nodes: Sequence[Mapping[str, Any]] = (),
@@ -210,6 +223,17 @@ class KnowledgeBase:
         Raises: as for :meth:`learn`.
         """
         return [self._keep(key, value, scope) for key, value in graph_of(nodes, edges)]
+
+    @scope_taken_now
+    async def aadd_graph(
+        self,
+        nodes: Sequence[Mapping[str, Any]] = (),
+        edges: Sequence[Mapping[str, Any]] = (),
+        *,
+        scope: Scope | None = None,
+    ) -> list[str]:
+        """Await :meth:`add_graph`."""
+        return await asyncio.to_thread(self.add_graph, nodes, edges, scope=scope)
 
     def _keep(self, key: str, value: Mapping[str, Any], scope: Scope | None) -> str:
         self._knowledge.learn(key, value, scope=scope)
