@@ -437,11 +437,11 @@ class AgentMemory:
 
     def compact_window_safe(self, **options: Unpack[CompactKeywords]) -> CompactResult:
         """Do as :meth:`compact_window`, and tell what became of it; only wrong arguments are raised."""
-        return do(safely(compacted(self._backing, *self._compaction(options)), is_the_callers))
+        return do(safely(compacted(self._backing, *self._compaction(options))))
 
     def acompact_window_safe(self, **options: Unpack[CompactKeywords]) -> Coroutine[Any, Any, CompactResult]:
         """Await :meth:`compact_window_safe`."""
-        return ado(safely(compacted(self._backing, *self._compaction(options)), is_the_callers))
+        return ado(safely(compacted(self._backing, *self._compaction(options))))
 
     def _compaction(self, options: Mapping[str, Any]) -> tuple[CompactOptions, Asker]:
         checked = CompactOptions(**options)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ffai.core.arguments import check_whole
+from ffai.core.memory.halving import told
 from ffai.core.memory.knowledge import Knowledge
 from ffai.core.memory.known import Known
 from ffai.core.memory.question import Mode
 from ffai.core.scope_policy import Scope, scope_taken_now
+from ffai.errors import InvalidArgumentError
 from ffai.rag.capsule import MemoryCapsule
 from ffai.rag.context import kind_of
 from ffai.rag.entry import MemoryEntry, SourceKind
 from ffai.rag.graph import edge_value, graph_of, node_value
+
+logger = logging.getLogger(__name__)
 
 
 class KnowledgeBase:
@@ -249,4 +254,13 @@ def _of_kind(entries: Sequence[MemoryEntry], kind: SourceKind) -> list[MemoryEnt
 
 
 def _capsules(entries: Sequence[MemoryEntry]) -> list[MemoryCapsule]:
-    return [MemoryCapsule.of_value(entry.value) for entry in _of_kind(entries, "capsule")]
+    return [capsule for entry in _of_kind(entries, "capsule") if (capsule := _capsule(entry)) is not None]
+
+
+def _capsule(entry: MemoryEntry) -> MemoryCapsule | None:
+    """Read a capsule; one that was taught by hand, and is none, must not hide the others."""
+    try:
+        return MemoryCapsule.of_value(entry.value)
+    except InvalidArgumentError as error:
+        logger.warning("What is taught under %r is no capsule, and left out: %s", entry.key, told(error))
+        return None

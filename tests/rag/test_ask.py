@@ -190,7 +190,10 @@ def test_a_thread_gets_question_and_answer_and_the_memory_does_not(call: Call) -
     ffai = knowing(FakeClient(["Under the mat."]))
     thread = ffai.rag.thread("c1")
     call(thread, "ask", QUESTION, scope=MemoryScope.all())
-    assert [(one.role, one.content) for one in thread.history()] == [("user", QUESTION), ("assistant", "Under the mat.")]
+    assert [(one.role, one.content) for one in thread.history()] == [
+        ("user", QUESTION),
+        ("assistant", "Under the mat."),
+    ]
     assert (len(ffai.history.raw), ffai.memory.count()) == (0, 3)  # type: ignore[union-attr]
 
 
@@ -387,7 +390,11 @@ def test_it_tells_what_was_found_and_what_was_answered(call: Call) -> None:
     assert [event.label for event in events] == ["ai:rag:retrieve", "ai:rag:answer"]
     found, answered = (event.payload for event in events)
     assert (found["query"], len(found["results"]), found["scope"]) == (QUESTION, len(found["scores"]), {})
-    assert (answered["query"], answered["answer"], answered["sources"]) == (QUESTION, "Under the mat.", found["results"])
+    assert (answered["query"], answered["answer"], answered["sources"]) == (
+        QUESTION,
+        "Under the mat.",
+        found["results"],
+    )
     events.clear()
     call(ffai, "ask", QUESTION, on_event=events.append, scope=scope)
     assert events[0].payload["scope"] == scope.as_dict()

@@ -99,7 +99,10 @@ def test_what_two_scopes_have_under_one_key_are_two_things(rag: AgentMemory, hyb
     rag.kb.learn("diet", "Lunch has nuts in it")
     rag.kb.learn("diet", "Lunch without nuts for Alice", scope=alice)
     found = hybrid(rag, "Lunch nuts", scope=alice)
-    assert {citation.excerpt for citation in found.citations} == {"Lunch has nuts in it", "Lunch without nuts for Alice"}
+    assert {citation.excerpt for citation in found.citations} == {
+        "Lunch has nuts in it",
+        "Lunch without nuts for Alice",
+    }
 
 
 def test_an_embedder_that_is_down_leaves_the_edges_of_the_given_seeds(

@@ -44,7 +44,9 @@ class Quoted:
         """What stands under each header, with the indentation undone."""
         bodies = re.split(r"(?:\A|(?<=\n))#[^\n]*\n", self.inside)[1:]
         assert len(bodies) == len(self.headers)
-        return [INDENTED.sub(r"\1", body[:-1] if number < len(bodies) - 1 else body) for number, body in enumerate(bodies)]
+        return [
+            INDENTED.sub(r"\1", body[:-1] if number < len(bodies) - 1 else body) for number, body in enumerate(bodies)
+        ]
 
     @property
     def begun(self) -> list[str]:
