@@ -47,7 +47,7 @@ def call(request: pytest.FixtureRequest) -> Call:
 
 
 def knowing(client: Any, **settings: Any) -> FFAI:
-    """A memory with one turn that answers the question, one that nearly does, and one that has nothing to do with it."""
+    """A memory with a turn that answers the question, one that nearly does, and one about something else."""
     ffai = FFAI(client, memory=Memory(FakeEmbedder()), **settings)
     assert ffai.memory is not None
     ffai.memory.remember("The key is under the mat", "Noted: the key is under the mat.")

@@ -184,7 +184,7 @@ def test_a_thread_cannot_end_its_own_part(messages: list[tuple[str, str]]) -> No
     thread.add_all(messages)
     prompt = thread.ask(QUESTION).prompt
     lines = prompt.splitlines()
-    assert [line for line in lines if not line.startswith("  ")][0] == "Previous conversation:"
+    assert next(line for line in lines if not line.startswith("  ")) == "Previous conversation:"
     begun = [line.split(":")[0] for line in lines[1:-2] if not line.startswith("  ")]
     assert begun == [role for role, _ in messages]
     assert lines[-2:] == ["---", f"Question: {QUESTION}"]
