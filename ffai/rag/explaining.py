@@ -247,9 +247,10 @@ def _unplaced(turn_id: str, turn: StoredTurn | None, *, is_in_scope: bool, why: 
         reason = f"unknown: no turn {turn_id!r} is stored here; it was not remembered, was forgotten, or is not yours"
         return ExplainedEntry(id=turn_id, state="unknown", reason=reason)
     if not is_in_scope:
-        state: State = "out of scope"
-        reason = f"out of scope: the turn is of {turn.scope!r}"
-    elif turn.state == "failed":
+        reason = one_line(f"out of scope: the turn is of {turn.scope!r}")  # and what it says is not for this scope
+        return ExplainedEntry(id=turn_id, state="out of scope", reason=reason, scope=turn.scope)
+    state: State
+    if turn.state == "failed":
         state, reason = "failed", f"failed: it could not be embedded: {why or 'no reason is known'}"
     else:
         state, reason = "waiting", "waiting: it is not embedded yet"
