@@ -270,7 +270,8 @@ class AgentMemory:
             What is found and missed, with scores, thresholds and parts, and the state of the memory. ``print`` shows a
             report.
 
-        Raises: as for :meth:`build_context`.
+        Raises:
+            InvalidArgumentError, ArgumentTypeError, TypeError: the arguments are wrong. An outage is told, not raised.
 
         Examples:
             >>> from ffai import Memory
@@ -436,7 +437,12 @@ class AgentMemory:
         return ado(compacted(self._backing, *self._compaction(options)))
 
     def compact_window_safe(self, **options: Unpack[CompactKeywords]) -> CompactResult:
-        """Do as :meth:`compact_window`, and tell what became of it; only wrong arguments are raised."""
+        """Do as :meth:`compact_window`, and tell what became of it.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError, TypeError: the arguments are wrong.
+            ClosedError: after ``close()``.
+        """
         return do(safely(compacted(self._backing, *self._compaction(options))))
 
     def acompact_window_safe(self, **options: Unpack[CompactKeywords]) -> Coroutine[Any, Any, CompactResult]:
@@ -444,6 +450,7 @@ class AgentMemory:
         return ado(safely(compacted(self._backing, *self._compaction(options))))
 
     def _compaction(self, options: Mapping[str, Any]) -> tuple[CompactOptions, Asker]:
+        self._backing.check_open()
         checked = CompactOptions(**options)
         self._backing.asked_scope(checked.scope)
         if self._backing.memory is not None:

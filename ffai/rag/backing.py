@@ -62,7 +62,9 @@ class Backing:
 
     def kept_scope(self, scope: Scope | None) -> MemoryScope:
         """Return the scope that a turn is recorded with; raises as :meth:`asked_scope`."""
-        return self.policy.adding(scope) if self.memory is None else self.memory.accepted_scope(scope)
+        keeper = self.recorder if self.memory is None else self.memory
+        whose = self.policy.adding(scope)
+        return whose if keeper is None else keeper.accepted_scope(whose)
 
     def told(self, scope: Scope | None) -> Mapping[str, Any]:
         """Return the scope that is looked up, as an event tells it."""

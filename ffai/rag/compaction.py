@@ -196,10 +196,9 @@ def compacted(backing: Backing, asked: CompactOptions, asker: Asker) -> Flow[Ste
 def _compacted(
     backing: Backing, asked: CompactOptions, asker: Asker, given: MemoryCapsule
 ) -> Flow[Step, MemoryCapsule]:
-    backing.check_open()
     said = taken((yield backing.reading(asked.window, asked.scope)))
     if not said:
-        raise EmptyWindowError(f"Nothing was said in the last {asked.hours:g} hours. Nothing was stored.")
+        raise EmptyWindowError(f"Nothing was said within the last {asked.hours:g} h. Nothing was stored.")
     summary = yield from _summary(said, asker, asked.instruction)
     if not summary.strip():
         raise EmptySummaryError("The model gave a blank summary. Nothing was stored.")

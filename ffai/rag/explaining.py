@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from ffai.chat.flow import Flow
+from ffai.chat.flow import Failed, Flow
 from ffai.core.memory.fusion import COVERED
+from ffai.core.memory.halving import told
 from ffai.core.memory.memory import Memory
-from ffai.core.memory.retrieving import Retrieved, TurnPlace
+from ffai.core.memory.retrieving import NOTHING, Retrieved, TurnPlace
 from ffai.core.memory.status import MemoryStatus
 from ffai.core.memory.turn_page import StoredTurn
 from ffai.core.scope import MemoryScope
@@ -22,7 +23,7 @@ from ffai.rag.backing import Backing
 from ffai.rag.context import TAUGHT, fitted, is_close, piece_of_known, pieces_of
 from ffai.rag.entry import Source, SourceKind
 from ffai.rag.format import one_line
-from ffai.rag.step import Step, taken
+from ffai.rag.step import Step, is_the_callers, taken
 from ffai.rag.tokens import count_tokens
 
 State = Literal[
@@ -87,7 +88,7 @@ class Explanation:
     not_remembered: Mapping[str, int] = field(default_factory=dict)
     """Calls that were not handed to memory, by reason."""
     problem: str | None = None
-    """What is wrong with memory just now."""
+    """What is wrong with memory just now; an outage of the embedder is told here, and not raised."""
     found: tuple[ExplainedEntry, ...] = ()
     missed: tuple[ExplainedEntry, ...] = ()
     """The nearest that are not found; or the one that was asked for."""
@@ -108,8 +109,8 @@ def explained(backing: Backing, query: str, options: ContextOptions, turn_id: st
     """Explain a question; see :meth:`AgentMemory.explain`."""
     store = backing.memory
     if store is None:
-        return _explanation(backing, query, options, None, 0, (), ())
-    found: Retrieved = taken((yield backing.retrieving(query, options, options.scope)))
+        return _explanation(backing, query, options, None, 0, (), (), "Memory is off.")
+    found, problem = _or_problem((yield backing.retrieving(query, options, options.scope)), NOTHING)
     count = partial(count_tokens, model=backing.model_of(None))
     entries: list[ExplainedEntry] = taken((yield _step(partial(_judged, found, options, count))))
     hits = tuple(entry for entry in entries if entry.state == "found")
@@ -119,12 +120,23 @@ def explained(backing: Backing, query: str, options: ContextOptions, turn_id: st
     elif turn_id in {hit.id for hit in hits}:
         missed = []
     else:
-        missed = [entry for entry in missed if entry.id == turn_id] or [
-            taken((yield _step(partial(_missed, backing, query, turn_id, options, entries))))
-        ]
+        missed = [entry for entry in missed if entry.id == turn_id]
+        if not missed:
+            look = partial(_missed, backing, query, turn_id, options, entries)
+            entry, again = _or_problem((yield _step(look)), None)
+            missed, problem = [] if entry is None else [entry], problem or again
     status = taken((yield _step(store.status)))
     stored = taken((yield _step(partial(_count, store, options.scope))))
-    return _explanation(backing, query, options, status, stored, hits, tuple(missed))
+    return _explanation(backing, query, options, status, stored, hits, tuple(missed), problem)
+
+
+def _or_problem(outcome: Any, otherwise: Any) -> tuple[Any, str | None]:
+    """Take an outcome; where memory can't be looked up just now, that is what is told."""
+    if not isinstance(outcome, Failed):
+        return outcome, None
+    if is_the_callers(outcome.error):
+        raise outcome.error
+    return otherwise, f"Nothing can be looked up just now: {told(outcome.error)}"
 
 
 def _step(work: Callable[[], Any]) -> Step:
@@ -217,8 +229,9 @@ def _placed(
     coverage = place.explained.get("coverage")
     words = "" if coverage is None else f", {coverage:.0%} of the words' worth ({COVERED:.0%} is enough)"
     reason = (
-        f"{state}, place {place.rank or 'unknown'}: cosine {place.score or 0.0:.3f} (at least {options.min_score:g})"
-        f"{words}; limit {options.limit}: {text:.60}"
+        f"{state}, place {place.rank or 'unknown'} among {'turns' if kind == 'turn' else 'knowledge'}: "
+        f"cosine {place.score or 0.0:.3f} (at least {options.min_score:g}){words}; "
+        f"limit {options.limit}: {text:.60}"
     )
     return ExplainedEntry(
         id=known,
@@ -267,6 +280,7 @@ def _explanation(
     stored: int,
     found: tuple[ExplainedEntry, ...],
     missed: tuple[ExplainedEntry, ...],
+    problem: str | None,
 ) -> Explanation:
     return Explanation(
         query=query,
@@ -279,7 +293,7 @@ def _explanation(
         pending=status.pending if status else 0,
         failed=len(status.failed) if status else 0,
         not_remembered=backing.not_remembered,
-        problem=status.problem if status else "Memory is off.",
+        problem=problem or (status.problem if status else None),
         found=found,
         missed=missed,
     )

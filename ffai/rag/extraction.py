@@ -14,6 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 from ffai.chat.flow import Flow
 from ffai.chat.structured import structured
 from ffai.core.arguments import check_text
+from ffai.errors import StructuredReplyError
 from ffai.rag.capsule import Decision, Fact, Task
 
 EXTRACTION_SYSTEM = (
@@ -79,7 +80,10 @@ def extraction(lines: str) -> Flow[str, Extracted]:
 
 
 def _extracting(prompt: str) -> Flow[str, Extracted]:
-    noted = yield from structured(prompt, _Notes)
+    try:
+        noted = yield from structured(prompt, _Notes)
+    except StructuredReplyError as error:
+        raise StructuredReplyError(Extracted.__name__, error.reply, error.reason) from error
     return Extracted(
         facts=_made(Fact, "fact", noted.facts),
         decisions=_made(Decision, "decision", noted.decisions),

@@ -78,7 +78,7 @@ def test_a_summary_that_fails_or_is_blank_stores_nothing_and_loses_nothing(call:
 def test_an_empty_window_asks_no_model(call: Call, hours: float) -> None:
     rag, client, _ = saying()
     whose = MemoryScope.user("carol") if hours else ALICE
-    with pytest.raises(EmptyWindowError, match=f"last {hours:g} hours"):
+    with pytest.raises(EmptyWindowError, match=f"within the last {hours:g} h"):
         call(rag, "compact_window", scope=whose, hours=hours)
     assert not call(rag, "compact_window_safe", scope=whose, hours=hours).ok
     assert call(rag, "summarize", scope=whose, hours=hours) == "There are no messages to summarise in this period."
