@@ -18,6 +18,7 @@ from ffai.rag.capsule import MemoryCapsule
 from ffai.rag.context import kind_of
 from ffai.rag.entry import MemoryEntry, SourceKind
 from ffai.rag.graph import edge_value, graph_of, node_value
+from ffai.rag.window import check_minimum
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ class KnowledgeBase:
             InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
             Exception: whatever the embedder raises.
         """
-        check_whole("limit", limit, least=0)
+        _check_search(limit, min_score)
         return [_entry(known) for known in self._knowledge.search(query, limit, min_score, scope=scope, mode=mode)]
 
     @scope_taken_now
@@ -122,7 +123,7 @@ class KnowledgeBase:
         mode: Mode = "hybrid",
     ) -> list[MemoryEntry]:
         """Await :meth:`search`."""
-        check_whole("limit", limit, least=0)
+        _check_search(limit, min_score)
         found = await self._knowledge.asearch(query, limit, min_score, scope=scope, mode=mode)
         return [_entry(known) for known in found]
 
@@ -243,6 +244,12 @@ class KnowledgeBase:
     def _keep(self, key: str, value: Mapping[str, Any], scope: Scope | None) -> str:
         self._knowledge.learn(key, value, scope=scope)
         return str(value["id"])
+
+
+def _check_search(limit: int, min_score: float | None) -> None:
+    check_whole("limit", limit, least=0)
+    if min_score is not None:
+        check_minimum(min_score)
 
 
 def _entry(known: Known) -> MemoryEntry:
