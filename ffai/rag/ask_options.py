@@ -77,8 +77,9 @@ class ContextOptions:
     exclude_roles: Iterable[str] | None = None
     """No messages of these roles."""
     max_tokens: int | None = None
-    """Tokens of the context at the most, counted for the model in use; the frame counts too. What fits worst is left
-    out whole; one entry that is too long even alone is cut, with a mark."""
+    """Tokens of the context at the most, counted for the model in use. What fits worst is left out whole; one entry
+    that is too long even alone is cut, with a mark. The frame of :meth:`AgentMemory.ask` counts too, about 120 tokens
+    and 25 for each entry: within less nothing is told."""
     max_chars: int | None = None
     """Characters of the context at the most."""
     flatten: bool = True

@@ -150,28 +150,31 @@ def _count(memory: Memory, scope: Scope | None) -> int:
 def _judged(found: Retrieved, options: ContextOptions, count: Callable[[str], int]) -> list[ExplainedEntry]:
     """Tell of all that was looked up what becomes of it, as a context takes it."""
     limits = options.limits
-    near = _named(piece.source for piece in pieces_of(found, replace(limits, limit=sys.maxsize)))
+    unlimited = replace(limits, limit=sys.maxsize)
+    every_role = replace(unlimited, include_roles=None, exclude_roles=None)
+    near = _named(piece.source for piece in pieces_of(found, unlimited))
+    of_all_roles = _named(piece.source for piece in pieces_of(found, every_role))
     context = fitted(pieces_of(found, limits), limits, count)
     shown, over = _named(context.sources), _named(context.left_out)
 
-    def state_of(name: tuple[str, ...], score: float | None, parts: Mapping[str, Any]) -> State:
+    def state_of(name: tuple[str, ...]) -> State:
         if name in shown:
             return "found"
         if name in over:
             return "over the budget"
         if name in near:
             return "beyond the limit"
-        return "of other roles" if is_close(score, parts, limits.min_score) else "too far"
+        return "of other roles" if name in of_all_roles else "too far"
 
     entries = []
     for rank, hit in enumerate(found.turns, 1):
-        state = state_of(("turn", hit.turn_id), hit.score, hit.explained)
+        state = state_of(("turn", hit.turn_id))
         place = TurnPlace(rank, hit.score, hit.explained)
         entries.append(_placed(hit.turn_id, "turn", hit.text, state, place, hit.scope, options))
     for rank, known in enumerate(found.knowledge, 1):
         source = piece_of_known(known, limits).source
         if source.kind in TAUGHT:
-            state = state_of(_name(source), known.score, known.explained)
+            state = state_of(_name(source))
             place = TurnPlace(rank, known.score, known.explained)
             entries.append(_placed(source.id, source.kind, source.excerpt, state, place, known.scope, options))
     return entries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -79,7 +80,7 @@ def test_an_answer_tells_its_sources_in_the_order_of_the_lines_and_what_it_used(
     assert places == sorted(places)
     assert [source.kind for source in result.sources] == ["turn", "turn", "kb"]
     assert result.prompt == lines
-    assert result.to_dict()["sources"][2]["id"] == "keys"
+    assert json.loads(json.dumps(result.to_dict()))["sources"][2]["id"] == "keys"
 
 
 def test_a_question_that_has_nothing_to_do_with_memory_is_not_grounded(call: Call) -> None:
@@ -409,6 +410,18 @@ def test_a_callback_that_raises_changes_nothing(call: Call, caplog: pytest.LogCa
     untold = call(ffai, "ask", QUESTION)
     assert (told.answer, told.sources) == (untold.answer, untold.sources)
     assert "no ai:rag:retrieve" in caplog.text
+
+
+async def test_a_call_that_is_cancelled_records_nothing() -> None:
+    ffai = knowing(FakeClient(delay=30.0))
+    thread = ffai.rag.thread("c1", "alice")
+    task = asyncio.create_task(ffai.aask(QUESTION, thread=thread, remember=True, on_context_error="ignore"))
+    while not ffai.client.calls:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (thread.history(), len(ffai.history.raw)) == ([], 0)
 
 
 # Both ways
