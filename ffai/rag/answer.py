@@ -132,9 +132,8 @@ def prepared(backing: Backing, question: str, options: AskOptions) -> Flow[Step,
     make = partial(fitted, pieces_of(found, options.limits), options.limits, count, as_data=options.framed)
     context = taken((yield Step(make, partial(asyncio.to_thread, make))))
     request, asker = _asked(backing, question, history, context, options)
-    if request.prompt != question:
-        backing.note(request.prompt, options.whose, instead=question)
-    backing.note(context.text, options.whose)
+    backing.note(context.text, context.sources, options.whose)
+    backing.note_prompt(request.prompt, question, options.whose)
     emit(
         options.on_event,
         RETRIEVE,
@@ -290,5 +289,5 @@ def contexted(backing: Backing, query: str, options: ContextOptions) -> Flow[Ste
     pieces = pieces_of(found, options.limits)
     make = partial(fitted, pieces, options.limits, count)
     context: MemoryContext = taken((yield Step(make, partial(asyncio.to_thread, make))))
-    backing.note(context.text, options.scope)
+    backing.note(context.text, context.sources, options.scope)
     return context

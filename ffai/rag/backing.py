@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from ffai.core.scope_policy import OPEN, Scope, ScopePolicy
 from ffai.errors import ClosedError, MemoryDisabledError
 from ffai.rag.ask_options import ContextOptions
 from ffai.rag.chat_options import ChatOptions
+from ffai.rag.entry import Source
 from ffai.rag.step import Step
 from ffai.rag.window import Window
 
@@ -72,10 +73,16 @@ class Backing:
 
     # What comes of it
 
-    def note(self, text: str, scope: Scope | None, *, instead: str = "") -> None:
-        """Note a text that was made of memories, so that it is not remembered as something new."""
+    def note(self, text: str, sources: Iterable[Source], scope: Scope | None) -> None:
+        """Note what is told of memories, as a whole and each alone, so that none is remembered as something new."""
         if self.memory is not None and text:
-            self.memory.note_recalled([text], scope=scope, instead=instead)
+            excerpts = dict.fromkeys(source.excerpt for source in sources)
+            self.memory.note_recalled([*reversed(excerpts), text], scope=scope)  # what was noted first goes first
+
+    def note_prompt(self, prompt: str, question: str, scope: Scope | None) -> None:
+        """Note a prompt, so that its question is remembered in its place where it is sent again."""
+        if self.memory is not None and prompt != question:
+            self.memory.note_recalled([prompt], scope=scope, instead=question)
 
     def record(self, question: str, reply: ChatReply, scope: Scope | None, duration_ms: float) -> str | None:
         """Record a question and its answer as a turn; return its id, where it is remembered."""

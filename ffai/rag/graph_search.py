@@ -96,7 +96,7 @@ def hybrid(backing: Backing, query: str, options: ContextOptions, seeds: Seeds) 
     pieces = _each_once(pieces)
     make = partial(fitted, pieces, options.limits, partial(count_tokens, model=backing.model_of(None)), lines=cited)
     context = taken((yield Step(make, partial(asyncio.to_thread, make))))
-    backing.note(context.text, options.scope)
+    backing.note(context.text, context.sources, options.scope)
     return HybridContext(context.text, context.sources, context.left_out, error)
 
 

@@ -212,7 +212,7 @@ def test_no_answer_leaves_thread_and_memory_as_they_were(call: Call, reply: Any)
     assert ffai.memory.count() == 3  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("way", ["remembered", "not remembered", "pasted"])
+@pytest.mark.parametrize("way", ["remembered", "not remembered", "pasted", "quoted"])
 def test_five_rounds_of_recall_and_answer_leave_one_row_with_the_fact(call: Call, way: str) -> None:
     ffai = FFAI(FakeClient(["I will have a look."] * 9), memory=Memory(FakeEmbedder()))
     assert ffai.memory is not None
@@ -223,6 +223,11 @@ def test_five_rounds_of_recall_and_answer_leave_one_row_with_the_fact(call: Call
             context = call(ffai.rag, "build_context", question, min_score=0.1)
             assert "under the mat" in context
             call(ffai, "generate_response", f"{context}\n\n{question}")
+        elif way == "quoted":
+            sources = call(ffai.rag, "context", question, min_score=0.1).sources
+            quoted = "\n".join(f"- {source.excerpt}" for source in sources)
+            assert "under the mat" in quoted
+            call(ffai, "generate_response", f"This is known:\n{quoted}\n\n{question}")
         else:
             result = call(ffai, "ask", question, min_score=0.1, remember=way == "remembered")
             assert "under the mat" in result.prompt
