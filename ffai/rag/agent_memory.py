@@ -524,4 +524,6 @@ def _bullets(backing: Backing, window: Window, scope: Scope | None) -> Flow[Step
     said: Sequence[MemoryEntry] = ()
     if backing.memory is not None:
         said = taken((yield backing.reading(window, scope)))
-    return "\n".join(bullet(record.value["content"]) for record in said)
+    text = "\n".join(bullet(record.value["content"]) for record in said)
+    backing.note(text, (), scope)
+    return text

@@ -212,7 +212,7 @@ def test_no_answer_leaves_thread_and_memory_as_they_were(call: Call, reply: Any)
     assert ffai.memory.count() == 3  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("way", ["remembered", "not remembered", "pasted", "quoted"])
+@pytest.mark.parametrize("way", ["remembered", "not remembered", "pasted", "quoted", "recent"])
 def test_five_rounds_of_recall_and_answer_leave_one_row_with_the_fact(call: Call, way: str) -> None:
     ffai = FFAI(FakeClient(["I will have a look."] * 9), memory=Memory(FakeEmbedder()))
     assert ffai.memory is not None
@@ -228,6 +228,10 @@ def test_five_rounds_of_recall_and_answer_leave_one_row_with_the_fact(call: Call
             quoted = "\n".join(f"- {source.excerpt}" for source in sources)
             assert "under the mat" in quoted
             call(ffai, "generate_response", f"This is known:\n{quoted}\n\n{question}")
+        elif way == "recent":
+            recent = call(ffai.rag, "recent_text", exclude_roles=["tool"])
+            assert "under the mat" in recent
+            call(ffai, "generate_response", f"{recent}\n{question}")
         else:
             result = call(ffai, "ask", question, min_score=0.1, remember=way == "remembered")
             assert "under the mat" in result.prompt
