@@ -17,7 +17,7 @@ from ffai.chat.reply import ChatReply, TokenUsage
 from ffai.chat.streaming import AsyncReplyStream, ReplyStream
 from ffai.core.memory.halving import told
 from ffai.core.memory.retrieving import NOTHING, Retrieved
-from ffai.errors import ClientError, StoreError
+from ffai.errors import ClientError, ClosedError, StoreError
 from ffai.rag.ask_options import AskOptions, ContextOptions
 from ffai.rag.asker import Asker, ChatRequest
 from ffai.rag.backing import Backing
@@ -184,7 +184,7 @@ def finished(backing: Backing, ready: Prepared, reply: ChatReply) -> Flow[Step, 
         said = [(Role.USER, ready.question), (Role.ASSISTANT, reply.text)]
         kept = yield Step(partial(options.thread.add_all, said), partial(options.thread.aadd_all, said))
         if isinstance(kept, Failed):
-            if not isinstance(kept.error, StoreError):
+            if not isinstance(kept.error, (StoreError, ClosedError)):
                 raise kept.error
             logger.warning("The thread can't be written just now; it lacks this answer: %s", told(kept.error))
     turn_id = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,8 @@ from ffai.rag.chat_options import ChatOptions
 from ffai.rag.entry import Source
 from ffai.rag.step import Step
 from ffai.rag.window import Window
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +106,11 @@ class Backing:
     def _remember(self, question: str, reply: ChatReply, whose: MemoryScope) -> str | None:
         if self.memory is None or not reply.text.strip():
             return None
-        return self.memory.remember(question, reply.text, scope=whose, agent_actor_id=self.agent_actor_id)
+        try:
+            return self.memory.remember(question, reply.text, scope=whose, agent_actor_id=self.agent_actor_id)
+        except ClosedError:  # another user of the memory has closed it; the answer is there all the same
+            logger.warning("The memory is closed: question and answer are not remembered.")
+            return None
 
     # Parts
 

@@ -301,6 +301,20 @@ def test_a_thread_that_cannot_be_read_is_raised_or_left_out_as_the_caller_says(c
     assert "disk" in result.context_error
 
 
+@pytest.mark.parametrize("has_histories", [True, False])
+def test_a_memory_that_somebody_else_has_closed_does_not_cost_the_answer(
+    call: Call, has_histories: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = Memory(FakeEmbedder())
+    client = FakeClient(["Under the mat."])
+    rag = FFAI(client, memory=memory).rag if has_histories else AgentMemory(client, memory)
+    thread = rag.thread("c1", "alice")
+    memory.close()
+    result = call(thread, "ask", QUESTION, remember=True)
+    assert (result.answer, result.turn_id) == ("Under the mat.", None)
+    assert "closed" in caplog.text
+
+
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"limt": 3}, TypeError, "limt"),
     ({"limit": -1}, InvalidArgumentError, "limit"),
