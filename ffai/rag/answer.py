@@ -89,7 +89,9 @@ class AskResult:
 
     def __getitem__(self, name: str) -> Any:
         """Return ``"answer"``, ``"sources"`` and the others as from a dict."""
-        if name.startswith("_") or not hasattr(self, name):
+        if not isinstance(name, str) or name.startswith("_") or not hasattr(self, name):
+            raise KeyError(name)
+        if callable(getattr(type(self), name)):
             raise KeyError(name)
         return getattr(self, name)
 

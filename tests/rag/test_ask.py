@@ -83,6 +83,14 @@ def test_an_answer_tells_its_sources_in_the_order_of_the_lines_and_what_it_used(
     assert json.loads(json.dumps(result.to_dict()))["sources"][2]["id"] == "keys"
 
 
+def test_an_answer_is_read_like_a_dict_too() -> None:
+    result = knowing(FakeClient(["Under the mat."])).ask(QUESTION)
+    assert (result["grounded"], result["usage"], result["left_out"]) == (True, None, ())
+    for wrong in ("nothing", "to_dict", "__class__", 0):
+        with pytest.raises(KeyError, match=str(wrong)):
+            result[wrong]  # type: ignore[index]
+
+
 def test_a_question_that_has_nothing_to_do_with_memory_is_not_grounded(call: Call) -> None:
     client = FakeClient(["I do not know."])
     result = call(knowing(client), "ask", "Who painted Guernica?")
