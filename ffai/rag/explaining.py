@@ -251,14 +251,7 @@ def _placed(
 
 
 def _unplaced(turn_id: str, turn: StoredTurn | None, *, is_in_scope: bool, why: str = "") -> ExplainedEntry:
-    """Tell of a turn that no search can find just now.
-
-    Args:
-        turn_id: its id.
-        turn: the turn; ``None`` where there is none that may be seen here.
-        is_in_scope: whether it is of the scope that is asked for.
-        why: why it was given up, where it was.
-    """
+    """Tell of a turn that no search can find just now; of none, where it may not be seen here."""
     if turn is None:
         reason = f"unknown: no turn {turn_id!r} is stored here; it was not remembered, was forgotten, or is not yours"
         return ExplainedEntry(id=turn_id, state="unknown", reason=reason)

@@ -82,6 +82,31 @@ def test_what_is_beyond_the_limit(explain: Any) -> None:
     assert "limit 1" in entry.reason
 
 
+def test_a_turn_that_is_further_down_than_anything_that_was_looked_up_has_its_place_all_the_same(explain: Any) -> None:
+    rag, memory, ids = knowing()
+    for number in range(30):
+        memory.remember(f"The key number {number} is under the mat", "Noted.", scope=ALICE)
+    memory.flush()
+    entry = only(explain(rag, QUESTION, ids["bread"], scope=ALICE, limit=1).missed)
+    assert (entry.state, entry.rank) == ("too far", 33)
+    hits = memory.search(QUESTION, top_k=99, scope=ALICE, mode="hybrid")
+    assert entry.score == pytest.approx(next(hit.score for hit in hits if hit.turn_id == ids["bread"]))
+    last = [hit for hit in hits if hit.score > 0.3][-1]
+    rank = [hit.turn_id for hit in hits].index(last.turn_id) + 1
+    entry = only(explain(rag, QUESTION, last.turn_id, scope=ALICE, limit=1, min_score=0.3).missed)
+    assert (entry.state, entry.rank) == ("beyond the limit", rank)
+
+
+def test_a_repeat_of_what_is_too_far_is_too_far_as_well(explain: Any) -> None:
+    rag, memory, ids = knowing()
+    again = memory.remember("Bread needs an hour", "Yes.", scope=ALICE)
+    memory.flush()
+    entries = [only(explain(rag, QUESTION, turn_id, scope=ALICE).missed) for turn_id in (ids["bread"], again)]
+    assert [entry.id for entry in entries] == [ids["bread"], again]
+    assert [entry.state for entry in entries] == ["too far"] * 2
+    assert entries[0].reason == entries[1].reason
+
+
 def test_what_did_not_fit_into_the_budget(explain: Any) -> None:
     rag, _, _ = knowing()
     told = explain(rag, QUESTION, scope=ALICE, min_score=0.1, max_chars=70)

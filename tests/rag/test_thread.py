@@ -45,6 +45,15 @@ async def test_awaited_it_is_the_same(ffai: FFAI) -> None:
     assert await thread.aclear() == 4
 
 
+async def test_it_answers_in_pieces_in_both_ways(ffai: FFAI) -> None:
+    thread = ffai.rag.thread("trip", "alice")
+    pieces, later = thread.stream_ask("Where to?"), thread.astream_ask("And when?")
+    assert "".join(pieces) == "Lisbon."
+    assert "".join([piece async for piece in later]) == "In May."
+    assert contents(thread) == ["Where to?", "Lisbon.", "And when?", "In May."]
+    assert "assistant: Lisbon." in later.result.prompt
+
+
 @pytest.mark.parametrize(
     ("messages", "error"),
     [
