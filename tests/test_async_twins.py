@@ -10,6 +10,8 @@ import pytest
 from ffai import FFAI, Embeddings, Memory
 from ffai.clients import AsyncLiteLLMClient, FallbackClient, LiteLLMClient, RetryClient
 from ffai.core.history_manager import HistoryManager
+from ffai.rag import AgentMemory, KnowledgeBase, Thread
+from ffai.rag.asker import Asker
 from ffai.testing import FakeClient
 from ffai.workflow import WorkflowEngine
 
@@ -54,6 +56,40 @@ AT_ONCE = {
     Embeddings: {"clear_cache", "cache_stats", "cosine_similarity", "forget"},
 }
 """Methods that only look something up, or write to a disk on this machine."""
+
+WAITING[FFAI] |= {"ask"}
+WAITING |= {
+    AgentMemory: {
+        "ask",
+        "ask_with_thread",
+        "stream_ask",
+        "context",
+        "build_context",
+        "build_context_safe",
+        "build_hybrid_context",
+        "explain",
+        "recent_text",
+        "summarize",
+        "compact_window",
+        "compact_window_safe",
+    },
+    KnowledgeBase: {
+        "learn",
+        "get",
+        "forget",
+        "search",
+        "entries",
+        "capsules",
+        "nodes",
+        "edges",
+        "add_node",
+        "add_edge",
+        "add_graph",
+    },
+    Thread: {"add", "add_all", "history", "clear", "ask", "stream_ask"},
+    Asker: {"ask", "stream"},
+}
+AT_ONCE |= {AgentMemory: {"scoped", "thread"}, KnowledgeBase: set(), Thread: set(), Asker: set()}
 
 
 def public(kind: type) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from ffai.core.memory.halving import told
 from ffai.core.memory.memory import Memory
 from ffai.core.scope import MemoryScope, check_actor_id
 from ffai.core.scope_policy import OPEN, Scope, ScopePolicy
-from ffai.errors import ClosedError
 from ffai.rag.answer import AnswerStream, AskResult, AsyncAnswerStream, answered, contexted, finished, prepared
 from ffai.rag.ask_options import AskKeywords, AskOptions, ContextKeywords, ContextOptions
 from ffai.rag.asker import Asker
@@ -75,8 +74,9 @@ class AgentMemory:
     ) -> None:
         check_client(client)
         agent = check_actor_id("agent_actor_id", agent_actor_id)
-        self._backing = Backing(client=client, memory=memory, recorder=recorder, policy=policy, agent_actor_id=agent)
-        self._is_closed = is_closed
+        self._backing = Backing(
+            client=client, memory=memory, recorder=recorder, policy=policy, agent_actor_id=agent, is_closed=is_closed
+        )
 
     def scoped(self, scope: Scope) -> AgentMemory:
         """Return the same for one person, one conversation, or both: with a scope under that of each call.
@@ -86,7 +86,7 @@ class AgentMemory:
         """
         view, backing = copy.copy(self), self._backing
         policy = backing.policy.narrowed(scope)
-        memory = None if backing.memory is None else backing.memory.under(policy)
+        memory = None if backing.memory is None else backing.memory.scoped(scope)
         view._backing = replace(backing, policy=policy, memory=memory)
         return view
 
@@ -158,16 +158,12 @@ class AgentMemory:
         )
 
     def _checked(self, question: str, thread: Thread | None, options: Mapping[str, Any]) -> tuple[str, AskOptions]:
-        self._check_open()
+        self._backing.check_open()
         checked = AskOptions(thread=thread, **options)
         self._backing.asked_scope(checked.whose)
         if checked.remember:
-            self._backing.check_recorded(checked.whose)
+            self._backing.kept_scope(checked.whose)
         return check_text("question", question), checked
-
-    def _check_open(self) -> None:
-        if self._is_closed():
-            raise ClosedError("This FFAI is closed. Make a new one to go on; what was recorded can still be read.")
 
     # Contexts
 
@@ -198,9 +194,9 @@ class AgentMemory:
         """
         return self.context(query, **options).text
 
-    async def abuild_context(self, query: str, **options: Unpack[ContextKeywords]) -> str:
+    def abuild_context(self, query: str, **options: Unpack[ContextKeywords]) -> Coroutine[Any, Any, str]:
         """Await :meth:`build_context`."""
-        return (await self.acontext(query, **options)).text
+        return ado(_text_of(contexted(self._backing, *self._looking_up(query, options))))
 
     def context(self, query: str, **options: Unpack[ContextKeywords]) -> MemoryContext:
         """Return the context of :meth:`build_context` with its sources, and what did not fit into the budget."""
@@ -216,19 +212,11 @@ class AgentMemory:
         Raises:
             InvalidArgumentError, ArgumentTypeError, TypeError: the arguments are wrong.
         """
-        checked = self._looking_up(query, options)
-        try:
-            return do(contexted(self._backing, *checked)).text
-        except Exception as error:  # noqa: BLE001 - an embedder or a store may raise anything
-            return self._without("context", error)
+        return do(_or_nothing("context", _text_of(contexted(self._backing, *self._looking_up(query, options)))))
 
-    async def abuild_context_safe(self, query: str, **options: Unpack[ContextKeywords]) -> str:
+    def abuild_context_safe(self, query: str, **options: Unpack[ContextKeywords]) -> Coroutine[Any, Any, str]:
         """Await :meth:`build_context_safe`."""
-        checked = self._looking_up(query, options)
-        try:
-            return (await ado(contexted(self._backing, *checked))).text
-        except Exception as error:  # noqa: BLE001 - as above
-            return self._without("context", error)
+        return ado(_or_nothing("context", _text_of(contexted(self._backing, *self._looking_up(query, options)))))
 
     def build_hybrid_context(
         self,
@@ -344,13 +332,10 @@ class AgentMemory:
             >>> print(AgentMemory(FakeClient(), memory).recent_text(exclude_roles=["assistant"]))
             - Where is the key?
         """
-        window = self._window(hours, limit, include_roles, exclude_roles, scope)
-        try:
-            return _bullets(do(_read(self._backing, window, scope)))
-        except Exception as error:  # noqa: BLE001 - a store may raise anything
-            return self._without("recent messages", error)
+        window, whose = self._window(hours, limit, include_roles, exclude_roles, scope)
+        return do(_or_nothing("list of recent messages", _bullets(self._backing, window, whose)))
 
-    async def arecent_text(
+    def arecent_text(
         self,
         hours: float = 24.0,
         limit: int = 100,
@@ -358,13 +343,10 @@ class AgentMemory:
         exclude_roles: Iterable[str] | None = None,
         *,
         scope: Scope | None = None,
-    ) -> str:
+    ) -> Coroutine[Any, Any, str]:
         """Await :meth:`recent_text`."""
-        window = self._window(hours, limit, include_roles, exclude_roles, scope)
-        try:
-            return _bullets(await ado(_read(self._backing, window, scope)))
-        except Exception as error:  # noqa: BLE001 - as above
-            return self._without("recent messages", error)
+        window, whose = self._window(hours, limit, include_roles, exclude_roles, scope)
+        return ado(_or_nothing("list of recent messages", _bullets(self._backing, window, whose)))
 
     def summarize(
         self,
@@ -397,10 +379,7 @@ class AgentMemory:
             ClosedError: after ``close()``.
             Exception: whatever memory or the client raises.
         """
-        self._check_open()
-        window = self._window(hours, limit, include_roles, exclude_roles, scope)
-        check_text("instruction", instruction)
-        return do(summarised(self._backing, window, Asker(self._backing.client, chat), scope, instruction))
+        return do(self._summary(self._window(hours, limit, include_roles, exclude_roles, scope), instruction, chat))
 
     def asummarize(
         self,
@@ -414,12 +393,15 @@ class AgentMemory:
         chat: ChatOptions | Mapping[str, Any] | None = None,
     ) -> Coroutine[Any, Any, str]:
         """Await :meth:`summarize`."""
-        self._check_open()
-        window = self._window(hours, limit, include_roles, exclude_roles, scope)
-        check_text("instruction", instruction)
-        return ado(
-            summarised(self._backing, window, Asker(self._backing.client, chat), MemoryScope.of(scope), instruction)
-        )
+        return ado(self._summary(self._window(hours, limit, include_roles, exclude_roles, scope), instruction, chat))
+
+    def _summary(
+        self, read: tuple[Window, MemoryScope | None], instruction: str, chat: ChatOptions | Mapping[str, Any] | None
+    ) -> Flow[Step, str]:
+        self._backing.check_open()
+        window, whose = read
+        asker = Asker(self._backing.client, chat)
+        return summarised(self._backing, window, asker, whose, check_text("instruction", instruction))
 
     def compact_window(self, **options: Unpack[CompactKeywords]) -> MemoryCapsule:
         """Summarise what was said lately, and keep that as knowledge of the same scope.
@@ -455,17 +437,24 @@ class AgentMemory:
         return ado(compacted(self._backing, *self._compaction(options)))
 
     def compact_window_safe(self, **options: Unpack[CompactKeywords]) -> CompactResult:
-        """Do as :meth:`compact_window`, and tell what became of it; only wrong arguments are raised."""
-        return do(safely(compacted(self._backing, *self._compaction(options)), is_the_callers))
+        """Do as :meth:`compact_window`, and tell what became of it.
+
+        Raises:
+            InvalidArgumentError, ArgumentTypeError, TypeError: the arguments are wrong.
+            ClosedError: after ``close()``.
+        """
+        return do(safely(compacted(self._backing, *self._compaction(options))))
 
     def acompact_window_safe(self, **options: Unpack[CompactKeywords]) -> Coroutine[Any, Any, CompactResult]:
         """Await :meth:`compact_window_safe`."""
-        return ado(safely(compacted(self._backing, *self._compaction(options)), is_the_callers))
+        return ado(safely(compacted(self._backing, *self._compaction(options))))
 
     def _compaction(self, options: Mapping[str, Any]) -> tuple[CompactOptions, Asker]:
-        self._check_open()
+        self._backing.check_open()
         checked = CompactOptions(**options)
-        self._backing.needed.kept_scope(checked.scope)
+        self._backing.asked_scope(checked.scope)
+        if self._backing.memory is not None:
+            self._backing.memory.kept_scope(checked.scope)
         return checked, Asker(self._backing.client, checked.chat)
 
     def _window(
@@ -475,9 +464,10 @@ class AgentMemory:
         include_roles: Iterable[str] | None,
         exclude_roles: Iterable[str] | None,
         scope: Scope | None,
-    ) -> Window:
-        self._backing.asked_scope(scope)
-        return Window(hours, limit, include_roles, exclude_roles)
+    ) -> tuple[Window, MemoryScope | None]:
+        whose = None if scope is None else MemoryScope.of(scope)  # a mapping may change before an awaited call begins
+        self._backing.asked_scope(whose)
+        return Window(hours, limit, include_roles, exclude_roles), whose
 
     # Parts
 
@@ -515,17 +505,25 @@ class AgentMemory:
         memory = self._backing.needed
         return Thread(self, memory.threads, memory.kept_scope(given), max_turns)
 
-    def _without(self, what: str, error: Exception) -> str:
+
+def _or_nothing(what: str, flow: Flow[Step, str]) -> Flow[Step, str]:
+    try:
+        return (yield from flow)
+    except Exception as error:
         if is_the_callers(error):
-            raise error
+            raise
         logger.warning("There is no %s just now: %s", what, told(error))
         return ""
 
 
-def _read(backing: Backing, window: Window, scope: Scope | None) -> Flow[Step, list[MemoryEntry]]:
-    said: list[MemoryEntry] = [] if backing.memory is None else taken((yield backing.reading(window, scope)))
-    return said
+def _text_of(flow: Flow[Step, MemoryContext]) -> Flow[Step, str]:
+    return (yield from flow).text
 
 
-def _bullets(said: Sequence[MemoryEntry]) -> str:
-    return "\n".join(bullet(record.value["content"]) for record in said)
+def _bullets(backing: Backing, window: Window, scope: Scope | None) -> Flow[Step, str]:
+    said: Sequence[MemoryEntry] = ()
+    if backing.memory is not None:
+        said = taken((yield backing.reading(window, scope)))
+    text = "\n".join(bullet(record.value["content"]) for record in said)
+    backing.note(text, (), scope)
+    return text

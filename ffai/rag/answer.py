@@ -17,7 +17,7 @@ from ffai.chat.reply import ChatReply, TokenUsage
 from ffai.chat.streaming import AsyncReplyStream, ReplyStream
 from ffai.core.memory.halving import told
 from ffai.core.memory.retrieving import NOTHING, Retrieved
-from ffai.errors import ClientError, StoreError
+from ffai.errors import ClientError, ClosedError, StoreError
 from ffai.rag.ask_options import AskOptions, ContextOptions
 from ffai.rag.asker import Asker, ChatRequest
 from ffai.rag.backing import Backing
@@ -89,7 +89,9 @@ class AskResult:
 
     def __getitem__(self, name: str) -> Any:
         """Return ``"answer"``, ``"sources"`` and the others as from a dict."""
-        if name.startswith("_") or not hasattr(self, name):
+        if not isinstance(name, str) or name.startswith("_") or not hasattr(self, name):
+            raise KeyError(name)
+        if callable(getattr(type(self), name)):
             raise KeyError(name)
         return getattr(self, name)
 
@@ -124,15 +126,16 @@ def prepared(backing: Backing, question: str, options: AskOptions) -> Flow[Step,
     started = time.perf_counter()
     chat = ChatOptions.of(options.chat)
     history: Sequence[ChatMessage] = ()
+    errors: list[str] = []
     if options.thread is not None:
-        history = taken((yield Step(options.thread.history, options.thread.ahistory)))
-    found, error = yield from _retrieved(backing, question, options)
+        history = _or((yield Step(options.thread.history, options.thread.ahistory)), (), options, errors)
+    found: Retrieved = _or((yield backing.retrieving(question, options, options.whose)), NOTHING, options, errors)
     count = partial(count_tokens, model=backing.model_of(chat))
     make = partial(fitted, pieces_of(found, options.limits), options.limits, count, as_data=options.framed)
     context = taken((yield Step(make, partial(asyncio.to_thread, make))))
     request, asker = _asked(backing, question, history, context, options)
-    backing.note(request.prompt, options.whose, instead=question)
-    backing.note(context.text, options.whose)
+    backing.note(context.text, context.sources, options.whose)
+    backing.note_prompt(request.prompt, question, options.whose)
     emit(
         options.on_event,
         RETRIEVE,
@@ -147,7 +150,7 @@ def prepared(backing: Backing, question: str, options: AskOptions) -> Flow[Step,
         context=context,
         request=request,
         asker=asker,
-        context_error=error,
+        context_error="; ".join(errors) or None,
         started=started,
     )
 
@@ -165,14 +168,15 @@ def _asked(
     return ChatRequest(build_rag_prompt(lines, "", question)), Asker(backing.client, replace(chat, system=whole))
 
 
-def _retrieved(backing: Backing, question: str, options: AskOptions) -> Flow[Step, tuple[Retrieved, str | None]]:
-    outcome = yield backing.retrieving(question, options, options.whose)
+def _or(outcome: Any, nothing: Any, options: AskOptions, errors: list[str]) -> Any:
+    """Return what was looked up; nothing, where that failed and the caller can do without it."""
     if not isinstance(outcome, Failed):
-        return outcome, None
+        return outcome
     if options.on_context_error == "raise" or is_the_callers(outcome.error):
         raise outcome.error
-    logger.warning("Nothing can be recalled just now; the answer has no context: %s", told(outcome.error))
-    return NOTHING, told(outcome.error)
+    errors.append(told(outcome.error))
+    logger.warning("Something can't be recalled just now; the answer has to do without it: %s", errors[-1])
+    return nothing
 
 
 def finished(backing: Backing, ready: Prepared, reply: ChatReply) -> Flow[Step, AskResult]:
@@ -182,7 +186,7 @@ def finished(backing: Backing, ready: Prepared, reply: ChatReply) -> Flow[Step, 
         said = [(Role.USER, ready.question), (Role.ASSISTANT, reply.text)]
         kept = yield Step(partial(options.thread.add_all, said), partial(options.thread.aadd_all, said))
         if isinstance(kept, Failed):
-            if not isinstance(kept.error, StoreError):
+            if not isinstance(kept.error, (StoreError, ClosedError)):
                 raise kept.error
             logger.warning("The thread can't be written just now; it lacks this answer: %s", told(kept.error))
     turn_id = None
@@ -287,5 +291,5 @@ def contexted(backing: Backing, query: str, options: ContextOptions) -> Flow[Ste
     pieces = pieces_of(found, options.limits)
     make = partial(fitted, pieces, options.limits, count)
     context: MemoryContext = taken((yield Step(make, partial(asyncio.to_thread, make))))
-    backing.note(context.text, options.scope)
+    backing.note(context.text, context.sources, options.scope)
     return context

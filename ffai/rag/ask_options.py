@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
-from ffai.core.arguments import check_ids, check_whole
-from ffai.core.memory.question import Mode
-from ffai.core.scope import MemoryScope
+from ffai.core.arguments import check_ids, check_number, check_whole
+from ffai.core.memory.question import Mode, Question
+from ffai.core.scope import MemoryScope, check_actor_id
 from ffai.core.scope_policy import Scope
-from ffai.errors import InvalidArgumentError
+from ffai.errors import ArgumentTypeError, InvalidArgumentError
 from ffai.rag.chat_options import ChatOptions
 from ffai.rag.context import Limits
 from ffai.rag.events import OnEvent, check_on_event
+from ffai.rag.thread import Thread
 from ffai.rag.window import check_minimum
-
-if TYPE_CHECKING:
-    from ffai.rag.thread import Thread
 
 ContextRole = Literal["user", "system"]
 OnContextError = Literal["raise", "ignore"]
@@ -79,8 +77,9 @@ class ContextOptions:
     exclude_roles: Iterable[str] | None = None
     """No messages of these roles."""
     max_tokens: int | None = None
-    """Tokens of the context at the most, counted for the model in use; the frame counts too. What fits worst is left
-    out whole; one entry that is too long even alone is cut, with a mark."""
+    """Tokens of the context at the most, counted for the model in use. What fits worst is left out whole; one entry
+    that is too long even alone is cut, with a mark. The frame of :meth:`AgentMemory.ask` counts too, about 120 tokens
+    and 25 for each entry: within less nothing is told."""
     max_chars: int | None = None
     """Characters of the context at the most."""
     flatten: bool = True
@@ -108,6 +107,10 @@ class ContextOptions:
         for name in ("include_roles", "exclude_roles"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, tuple(sorted(check_ids(name, getattr(self, name)))))
+        check_actor_id("speaker_actor_id", self.speaker_actor_id)
+        if self.wait is not None:
+            check_number("wait", self.wait, least=0.0)
+        Question.of("", mode=self.mode, as_of=self.as_of, half_life=self.half_life)
 
     @property
     def limits(self) -> Limits:
@@ -162,7 +165,7 @@ class AskOptions(ContextOptions):
     remember: bool = False
     """Whether question and answer are recorded and remembered as a turn."""
     on_context_error: OnContextError = "raise"
-    """What an outage of memory does: is raised, or leaves the answer without context."""
+    """What an outage of memory, or of the thread, does: is raised, or leaves the answer without it."""
     on_event: OnEvent | None = None
     """Is called with a :class:`~ffai.rag.events.StreamEvent` after looking up and after answering."""
 
@@ -171,6 +174,8 @@ class AskOptions(ContextOptions):
         for name, choices in (("context_role", ContextRole), ("on_context_error", OnContextError)):
             if getattr(self, name) not in get_args(choices):
                 raise InvalidArgumentError(f"{name} must be one of {get_args(choices)!r}, not {getattr(self, name)!r}.")
+        if not isinstance(self.thread, Thread | None):
+            raise ArgumentTypeError(f"thread must be a Thread, as rag.thread(...) gives one, not {self.thread!r:.100}.")
         check_on_event(self.on_event)
         chat = ChatOptions.of(self.chat)
         object.__setattr__(self, "chat", chat if self.system is None else replace(chat, system=self.system))

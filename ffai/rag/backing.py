@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,11 +17,14 @@ from ffai.core.memory.memory import Memory
 from ffai.core.memory.retrieving import NOTHING, Retrieved
 from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import OPEN, Scope, ScopePolicy
-from ffai.errors import MemoryDisabledError
+from ffai.errors import ClosedError, MemoryDisabledError
 from ffai.rag.ask_options import ContextOptions
 from ffai.rag.chat_options import ChatOptions
+from ffai.rag.entry import Source
 from ffai.rag.step import Step
 from ffai.rag.window import Window
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,8 @@ class Backing:
     """Records what is to be remembered; without it the memory alone keeps it."""
     policy: ScopePolicy = OPEN
     agent_actor_id: str | None = None
+    is_closed: Callable[[], bool] = lambda: False
+    """Tells whether no model can be asked any more."""
 
     # Steps
 
@@ -58,16 +64,11 @@ class Backing:
         """
         return self.policy.searching(scope)
 
-    def check_recorded(self, scope: Scope | None) -> None:
-        """Refuse a scope that a question and its answer can't be recorded with, before a model is asked.
-
-        Raises:
-            ScopeValidationError, ArgumentTypeError: it can't be stored with a turn.
-        """
-        keeper = self.memory if self.recorder is None else self.recorder
+    def kept_scope(self, scope: Scope | None) -> MemoryScope:
+        """Return the scope that a turn is recorded with; raises as :meth:`asked_scope`."""
+        keeper = self.recorder if self.memory is None else self.memory
         whose = self.policy.adding(scope)
-        if keeper is not None:
-            keeper.accepted_scope(whose)
+        return whose if keeper is None else keeper.accepted_scope(whose)
 
     def told(self, scope: Scope | None) -> Mapping[str, Any]:
         """Return the scope that is looked up, as an event tells it."""
@@ -75,14 +76,20 @@ class Backing:
 
     # What comes of it
 
-    def note(self, text: str, scope: Scope | None, *, instead: str = "") -> None:
-        """Note a text that was made of memories, so that it is not remembered as something new."""
+    def note(self, text: str, sources: Iterable[Source], scope: Scope | None) -> None:
+        """Note what is told of memories, as a whole and each alone, so that none is remembered as something new."""
         if self.memory is not None and text:
-            self.memory.note_recalled([text], scope=scope, instead=instead)
+            excerpts = dict.fromkeys(source.excerpt for source in sources)
+            self.memory.note_recalled([*reversed(excerpts), text], scope=scope)  # what was noted first goes first
+
+    def note_prompt(self, prompt: str, question: str, scope: Scope | None) -> None:
+        """Note a prompt, so that its question is remembered in its place where it is sent again."""
+        if self.memory is not None and prompt != question:
+            self.memory.note_recalled([prompt], scope=scope, instead=question)
 
     def record(self, question: str, reply: ChatReply, scope: Scope | None, duration_ms: float) -> str | None:
         """Record a question and its answer as a turn; return its id, where it is remembered."""
-        whose = self.policy.adding(scope)
+        whose = self.kept_scope(scope)
         if self.recorder is None:
             return self._remember(question, reply, whose)
         return self.recorder.record(
@@ -99,9 +106,18 @@ class Backing:
     def _remember(self, question: str, reply: ChatReply, whose: MemoryScope) -> str | None:
         if self.memory is None or not reply.text.strip():
             return None
-        return self.memory.remember(question, reply.text, scope=whose, agent_actor_id=self.agent_actor_id)
+        try:
+            return self.memory.remember(question, reply.text, scope=whose, agent_actor_id=self.agent_actor_id)
+        except ClosedError:  # another user of the memory has closed it; the answer is there all the same
+            logger.warning("The memory is closed: question and answer are not remembered.")
+            return None
 
     # Parts
+
+    def check_open(self) -> None:
+        """Raise :class:`ClosedError` where no model can be asked any more."""
+        if self.is_closed():
+            raise ClosedError("This FFAI is closed. Make a new one to go on; what was recorded can still be read.")
 
     @property
     def needed(self) -> Memory:

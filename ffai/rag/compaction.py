@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypedDict
 
 from ffai.chat.flow import Failed, Flow
 from ffai.chat.reply import ChatReply
-from ffai.core.arguments import check_dict, check_text
+from ffai.core.arguments import check_dict, check_text, check_timestamp
 from ffai.core.memory.halving import told
 from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import Scope
-from ffai.errors import EmptySummaryError, EmptyWindowError, StructuredReplyError
+from ffai.errors import EmptySummaryError, EmptyWindowError, StoreError
 from ffai.rag.asker import Asker, ChatRequest
 from ffai.rag.backing import Backing
 from ffai.rag.capsule import MemoryCapsule
@@ -26,7 +26,7 @@ from ffai.rag.events import COMPACTION_END, COMPACTION_ERROR, COMPACTION_START, 
 from ffai.rag.extraction import EXTRACTION_SYSTEM, Extracted, extraction
 from ffai.rag.format import format_session_results
 from ffai.rag.prompts import NOTHING_TO_SUMMARISE, SUMMARY_INSTRUCTION, SUMMARY_SYSTEM, summary_prompt
-from ffai.rag.step import Step, taken
+from ffai.rag.step import Step, is_the_callers, taken
 from ffai.rag.window import Window
 
 logger = logging.getLogger(__name__)
@@ -125,6 +125,9 @@ class CompactOptions:
             check_dict("metadata", self.metadata)
         if self.id is not None:
             check_text("id", self.id)
+        for name in ("start_ts", "end_ts"):
+            if getattr(self, name) is not None:
+                check_timestamp(name, getattr(self, name))
         check_on_event(self.on_event)
         self.window, self.given  # noqa: B018 - refused here, before a model is asked
 
@@ -203,7 +206,9 @@ def _compacted(
     if asked.extract:
         try:
             found = yield from asking(extraction("\n".join(format_session_results(said))), asker, EXTRACTION_SYSTEM)
-        except StructuredReplyError as error:
+        except Exception as error:
+            if is_the_callers(error):
+                raise
             logger.warning("Facts could not be extracted; the capsule has the summary alone: %s", told(error))
             metadata["extraction_error"] = told(error)
     times = [record.value["timestamp"] for record in said]
@@ -218,16 +223,18 @@ def _compacted(
         }
     )
     cites = sorted({str(record.value["metadata"]["turn_id"]) for record in said})
-    keep: Callable[[], None] = partial(
-        backing.knowledge.learn,
-        capsule.key,
-        capsule.to_value(),
-        scope=asked.scope,
-        cites=cites,
-        shared=all(map(_is_nobodys, said)),
-    )
+    keep = partial(_keep, backing, capsule, asked.scope, cites, shared=all(map(_is_nobodys, said)))
     taken((yield Step(keep, partial(asyncio.to_thread, keep))))
     return capsule
+
+
+def _keep(backing: Backing, capsule: MemoryCapsule, scope: Scope | None, cites: Sequence[str], *, shared: bool) -> None:
+    """Keep a capsule, unless a turn that it was made from is no longer there: models take their time."""
+    if any(backing.needed.get(cited, scope=scope) is None for cited in cites):
+        raise StoreError(
+            "Some of the messages were forgotten while they were summarised. Nothing was stored: try again."
+        )
+    backing.knowledge.learn(capsule.key, capsule.to_value(), scope=scope, cites=cites, shared=shared)
 
 
 def _source_ids(said: Sequence[MemoryEntry]) -> list[str]:
@@ -240,7 +247,7 @@ def _is_nobodys(record: MemoryEntry) -> bool:
     return "user_id" not in metadata and "session_id" not in metadata
 
 
-def safely(flow: Flow[Step, MemoryCapsule], is_the_callers: Callable[[Exception], bool]) -> Flow[Step, CompactResult]:
+def safely(flow: Flow[Step, MemoryCapsule]) -> Flow[Step, CompactResult]:
     """Give what becomes of a compaction as a result; wrong arguments are raised all the same."""
     try:
         capsule = yield from flow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -187,7 +188,7 @@ def _of_turn(hit: TurnHit, limits: Limits) -> Piece | None:
         score=hit.score,
         provenance=Provenance.of_entry(MemoryEntry(hit.turn_id, said[0].value, hit.score)),
     )
-    origin = None if named is None else f'conversation "{named}"'
+    origin = None if named is None else f"conversation {_quoted(named)}"
     return Piece(source, lines, Quoted(lines, origin, said_at(hit)), _weight(hit.score, hit.explained))
 
 
@@ -210,8 +211,13 @@ def piece_of_known(entry: Known, limits: Limits) -> Piece:
         score=entry.score,
         provenance=provenance,
     )
-    origin = f'{"summary" if kind == "capsule" else "taught as"} "{named}"'
+    origin = f"{'summary' if kind == 'capsule' else 'taught as'} {_quoted(named)}"
     return Piece(source, lines, Quoted(lines, origin, entry.updated_at), _weight(entry.score, entry.explained))
+
+
+def _quoted(name: str) -> str:
+    """Put a name in quotes that it can't end itself."""
+    return json.dumps(name, ensure_ascii=False)
 
 
 def cited(piece: Piece) -> str:

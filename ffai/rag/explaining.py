@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
 from ffai.chat.flow import Failed, Flow
 from ffai.core.memory.fusion import COVERED
 from ffai.core.memory.halving import told
-from ffai.core.memory.hit import TurnHit
-from ffai.core.memory.known import Known
 from ffai.core.memory.memory import Memory
-from ffai.core.memory.retrieving import NOTHING
+from ffai.core.memory.retrieving import NOTHING, Retrieved, TurnPlace
 from ffai.core.memory.status import MemoryStatus
 from ffai.core.memory.turn_page import StoredTurn
 from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import Scope
 from ffai.rag.ask_options import ContextOptions
 from ffai.rag.backing import Backing
-from ffai.rag.context import TAUGHT, is_close, kind_of
-from ffai.rag.entry import SourceKind
+from ffai.rag.context import TAUGHT, fitted, is_close, piece_of_known, pieces_of
+from ffai.rag.entry import Source, SourceKind
 from ffai.rag.format import one_line
 from ffai.rag.step import Step, is_the_callers, taken
+from ffai.rag.tokens import count_tokens
 
-State = Literal["found", "too far", "beyond the limit", "waiting", "failed", "out of scope", "unknown"]
+State = Literal[
+    "found",
+    "found as another",
+    "too far",
+    "of other roles",
+    "beyond the limit",
+    "over the budget",
+    "waiting",
+    "failed",
+    "out of scope",
+    "unknown",
+]
 NEAREST = 5
 """Misses that are told of where none was asked for."""
 
@@ -100,12 +111,20 @@ def explained(backing: Backing, query: str, options: ContextOptions, turn_id: st
     if store is None:
         return _explanation(backing, query, options, None, 0, (), (), "Memory is off.")
     found, problem = _or_problem((yield backing.retrieving(query, options, options.scope)), NOTHING)
-    entries = [*_of_turns(found.turns, options), *_of_known(found.knowledge, options)]
+    count = partial(count_tokens, model=backing.model_of(None))
+    entries: list[ExplainedEntry] = taken((yield _step(partial(_judged, found, options, count))))
     hits = tuple(entry for entry in entries if entry.state == "found")
-    missed = [entry for entry in entries if entry.state != "found"][:NEAREST]
-    if turn_id is not None and turn_id not in {entry.id for entry in hits}:
-        entry, again = _or_problem((yield _step(partial(_missed, store, query, turn_id, options))), None)
-        missed, problem = [] if entry is None else [entry], problem or again
+    missed = [entry for entry in entries if entry.state != "found"]
+    if turn_id is None:
+        missed = missed[:NEAREST]
+    elif turn_id in {hit.id for hit in hits}:
+        missed = []
+    else:
+        missed = [entry for entry in missed if entry.id == turn_id]
+        if not missed:
+            look = partial(_missed, backing, query, turn_id, options, entries)
+            entry, again = _or_problem((yield _step(look)), None)
+            missed, problem = [] if entry is None else [entry], problem or again
     status = taken((yield _step(store.status)))
     stored = taken((yield _step(partial(_count, store, options.scope))))
     return _explanation(backing, query, options, status, stored, hits, tuple(missed), problem)
@@ -128,22 +147,124 @@ def _count(memory: Memory, scope: Scope | None) -> int:
     return (memory if scope is None else memory.scoped(scope)).count()
 
 
-def _missed(memory: Memory, query: str, turn_id: str, options: ContextOptions) -> ExplainedEntry:
-    turn, seen = memory.get(turn_id), memory.get(turn_id, scope=options.scope)
-    if turn is None or seen is None or seen.state != "indexed":
+def _judged(found: Retrieved, options: ContextOptions, count: Callable[[str], int]) -> list[ExplainedEntry]:
+    """Tell of all that was looked up what becomes of it, as a context takes it."""
+    limits = options.limits
+    unlimited = replace(limits, limit=sys.maxsize)
+    every_role = replace(unlimited, include_roles=None, exclude_roles=None)
+    near = _named(piece.source for piece in pieces_of(found, unlimited))
+    of_all_roles = _named(piece.source for piece in pieces_of(found, every_role))
+    context = fitted(pieces_of(found, limits), limits, count)
+    shown, over = _named(context.sources), _named(context.left_out)
+
+    def state_of(name: tuple[str, ...]) -> State:
+        if name in shown:
+            return "found"
+        if name in over:
+            return "over the budget"
+        if name in near:
+            return "beyond the limit"
+        return "of other roles" if name in of_all_roles else "too far"
+
+    entries = []
+    for rank, hit in enumerate(found.turns, 1):
+        state = state_of(("turn", hit.turn_id))
+        place = TurnPlace(rank, hit.score, hit.explained)
+        entries.append(_placed(hit.turn_id, "turn", hit.text, state, place, hit.scope, options))
+    for rank, known in enumerate(found.knowledge, 1):
+        source = piece_of_known(known, limits).source
+        if source.kind in TAUGHT:
+            state = state_of(_name(source))
+            place = TurnPlace(rank, known.score, known.explained)
+            entries.append(_placed(source.id, source.kind, source.excerpt, state, place, known.scope, options))
+    return entries
+
+
+def _named(sources: Iterable[Source]) -> set[tuple[str, ...]]:
+    return {_name(source) for source in sources}
+
+
+def _name(source: Source) -> tuple[str, ...]:
+    """Tell sources apart: the same key may have another text in another scope."""
+    return ("turn", source.id) if source.kind == "turn" else (source.kind, source.id, source.excerpt)
+
+
+def _missed(
+    backing: Backing, query: str, turn_id: str, options: ContextOptions, entries: Sequence[ExplainedEntry]
+) -> ExplainedEntry:
+    """Tell of a turn that is not among what was looked up."""
+    memory = backing.needed
+    turn = seen = memory.get(turn_id, scope=options.scope)
+    if seen is None and not backing.policy.is_required and backing.policy.guard is None:
+        turn = memory.get(turn_id)
+    if seen is None or seen.state != "indexed":
         reasons = {failed.turn_id: failed.reason for failed in memory.status().failed}
-        return unplaced_entry(turn_id, seen or turn, is_in_scope=seen is not None, why=reasons.get(turn_id, ""))
-    asked: dict[str, Any] = {
-        "scope": options.scope,
-        "mode": options.mode,
-        "as_of": options.as_of,
-        "half_life": options.half_life,
-    }
-    place = memory.place_of(query, turn_id, **asked)
+        return _unplaced(turn_id, turn, is_in_scope=seen is not None, why=reasons.get(turn_id, ""))
+    for twin in entries:
+        if (twin.kind, twin.text, twin.scope) == ("turn", seen.text, seen.scope):
+            return _repeated(turn_id, twin)
+    place = memory.place_of(
+        query, turn_id, scope=options.scope, mode=options.mode, as_of=options.as_of, half_life=options.half_life
+    )
     is_near = is_close(place.score, place.explained, options.min_score)
     state: State = "beyond the limit" if is_near else "too far"
-    return placed_entry(
-        turn_id, "turn", seen.text, state, place.rank, place.score, place.explained, seen.scope, options
+    return _placed(turn_id, "turn", seen.text, state, place, seen.scope, options)
+
+
+def _repeated(turn_id: str, twin: ExplainedEntry) -> ExplainedEntry:
+    """Tell of a turn that counts as one with another: both have the same text and scope."""
+    if twin.state != "found":
+        return replace(twin, id=turn_id)
+    reason = f"found as another: turn {twin.id!r} has the same text and scope, and stands for it"
+    return replace(twin, id=turn_id, state="found as another", reason=reason)
+
+
+def _placed(
+    known: str,
+    kind: SourceKind,
+    text: str,
+    state: State,
+    place: TurnPlace,
+    scope: MemoryScope,
+    options: ContextOptions,
+) -> ExplainedEntry:
+    """Tell of one entry that has a place among those that may be seen."""
+    coverage = place.explained.get("coverage")
+    words = "" if coverage is None else f", {coverage:.0%} of the words' worth ({COVERED:.0%} is enough)"
+    reason = (
+        f"{state}, place {place.rank or 'unknown'} among {'turns' if kind == 'turn' else 'knowledge'}: "
+        f"cosine {place.score or 0.0:.3f} (at least {options.min_score:g}){words}; "
+        f"limit {options.limit}: {text:.60}"
+    )
+    return ExplainedEntry(
+        id=known,
+        kind=kind,
+        text=text,
+        state=state,
+        reason=one_line(reason),
+        rank=place.rank,
+        score=place.score,
+        coverage=coverage,
+        parts=place.explained,
+        scope=scope,
+    )
+
+
+def _unplaced(turn_id: str, turn: StoredTurn | None, *, is_in_scope: bool, why: str = "") -> ExplainedEntry:
+    """Tell of a turn that no search can find just now; of none, where it may not be seen here."""
+    if turn is None:
+        reason = f"unknown: no turn {turn_id!r} is stored here; it was not remembered, was forgotten, or is not yours"
+        return ExplainedEntry(id=turn_id, state="unknown", reason=reason)
+    if not is_in_scope:
+        reason = one_line(f"out of scope: the turn is of {turn.scope!r}")  # and what it says is not for this scope
+        return ExplainedEntry(id=turn_id, state="out of scope", reason=reason, scope=turn.scope)
+    state: State
+    if turn.state == "failed":
+        state, reason = "failed", f"failed: it could not be embedded: {why or 'no reason is known'}"
+    else:
+        state, reason = "waiting", "waiting: it is not embedded yet"
+    return ExplainedEntry(
+        id=turn_id, text=turn.text, state=state, reason=one_line(f"{reason}: {turn.text:.60}"), scope=turn.scope
     )
 
 
@@ -171,79 +292,4 @@ def _explanation(
         problem=problem or (status.problem if status else None),
         found=found,
         missed=missed,
-    )
-
-
-def _of_turns(hits: Sequence[TurnHit], options: ContextOptions) -> list[ExplainedEntry]:
-    found = [(hit.turn_id, "turn", hit.text, hit.score, hit.explained, hit.scope) for hit in hits]
-    return _placed(found, options)
-
-
-def _of_known(known: Sequence[Known], options: ContextOptions) -> list[ExplainedEntry]:
-    found = [
-        (str(entry.value.get("id") or entry.key), kind_of(entry.value), str(entry.value.get("content")), entry.score,
-         entry.explained, entry.scope)
-        for entry in known
-        if kind_of(entry.value) in TAUGHT
-    ]  # fmt: skip
-    return _placed(found, options)
-
-
-def _placed(found: Sequence[Any], options: ContextOptions) -> list[ExplainedEntry]:
-    entries, close = [], 0
-    for rank, (known, kind, text, score, parts, scope) in enumerate(found, 1):
-        is_near = is_close(score, parts, options.min_score)
-        close += is_near
-        state: State = "too far" if not is_near else "beyond the limit" if close > options.limit else "found"
-        entries.append(placed_entry(known, kind, text, state, rank, score, parts, scope, options))
-    return entries
-
-
-def placed_entry(
-    known: str,
-    kind: SourceKind,
-    text: str,
-    state: State,
-    rank: int | None,
-    score: float | None,
-    parts: Mapping[str, Any],
-    scope: MemoryScope,
-    options: ContextOptions,
-) -> ExplainedEntry:
-    """Tell of one entry that has a place among those that may be seen."""
-    coverage = parts.get("coverage")
-    words = "" if coverage is None else f", {coverage:.0%} of the words' worth ({COVERED:.0%} is enough)"
-    among = "turns" if kind == "turn" else "knowledge"
-    reason = (
-        f"{state}, place {rank or 'unknown'} among {among}: "
-        f"cosine {score or 0.0:.3f} (at least {options.min_score:g}){words}; "
-        f"limit {options.limit}: {one_line(text):.60}"
-    )
-    return ExplainedEntry(
-        id=known, kind=kind, text=text, state=state, reason=reason, rank=rank, score=score,
-        coverage=coverage, parts=parts, scope=scope,
-    )  # fmt: skip
-
-
-def unplaced_entry(turn_id: str, turn: StoredTurn | None, *, is_in_scope: bool, why: str = "") -> ExplainedEntry:
-    """Tell of a turn that no search can find just now.
-
-    Args:
-        turn_id: its id.
-        turn: the turn; ``None`` where there is none that may be seen here.
-        is_in_scope: whether it is of the scope that is asked for.
-        why: why it was given up, where it was.
-    """
-    if turn is None:
-        reason = f"unknown: no turn {turn_id!r} is stored here; it was not remembered, was forgotten, or is not yours"
-        return ExplainedEntry(id=turn_id, state="unknown", reason=reason)
-    if not is_in_scope:
-        state: State = "out of scope"
-        reason = f"out of scope: the turn is of {turn.scope!r}"
-    elif turn.state == "failed":
-        state, reason = "failed", f"failed: it could not be embedded: {why or 'no reason is known'}"
-    else:
-        state, reason = "waiting", "waiting: it is not embedded yet"
-    return ExplainedEntry(
-        id=turn_id, text=turn.text, state=state, reason=f"{reason}: {one_line(turn.text):.60}", scope=turn.scope
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -65,7 +65,7 @@ class Seeds:
     max_hops: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.ids, str):
+        if isinstance(self.ids, Iterator):  # it is gone through once to be checked, and once more for its order
             object.__setattr__(self, "ids", tuple(self.ids))
         check_ids("seed_node_ids", self.ids)
         if check_whole("max_hops", self.max_hops, least=1) > MOST_HOPS:
@@ -88,15 +88,15 @@ def hybrid(backing: Backing, query: str, options: ContextOptions, seeds: Seeds) 
         error, outcome = told(outcome.error), NOTHING
     pieces = pieces_of(outcome, options.limits, kinds=("kb", "capsule", "node", "edge"))
     starts = [*seeds.nodes, *(_nodes(pieces) if seeds.auto else ())]
-    if starts:
+    if starts and backing.memory is not None:
         known = taken((yield Step(
             partial(backing.knowledge.list, scope=options.scope), partial(backing.knowledge.alist, scope=options.scope)
         )))  # fmt: skip
         pieces += [piece_of_known(edge, options.limits) for edge in edges_from(known, starts, seeds.max_hops)]
-    pieces = list({piece.source.id: piece for piece in reversed(pieces)}.values())[::-1]
+    pieces = _each_once(pieces)
     make = partial(fitted, pieces, options.limits, partial(count_tokens, model=backing.model_of(None)), lines=cited)
     context = taken((yield Step(make, partial(asyncio.to_thread, make))))
-    backing.note(context.text, options.scope)
+    backing.note(context.text, context.sources, options.scope)
     return HybridContext(context.text, context.sources, context.left_out, error)
 
 
@@ -127,6 +127,14 @@ def edges_from(known: Sequence[Known], seeds: Sequence[str], hops: int = 1) -> l
         frontier = [node for node in dict.fromkeys(reached) if node not in seen]
         seen |= set(frontier)
     return list(found.values())
+
+
+def _each_once(pieces: Iterable[Piece]) -> list[Piece]:
+    """Drop what stands further in front already. The same key may have another text in another scope."""
+    first: dict[tuple[str, str, str], Piece] = {}
+    for piece in pieces:
+        first.setdefault((piece.source.kind, piece.source.id, piece.source.excerpt), piece)
+    return list(first.values())
 
 
 def _nodes(pieces: Sequence[Piece]) -> list[str]:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ffai.core.arguments import check_whole
+from ffai.core.memory.halving import told
 from ffai.core.memory.knowledge import Knowledge
 from ffai.core.memory.known import Known
 from ffai.core.memory.question import Mode
 from ffai.core.scope_policy import Scope, scope_taken_now
+from ffai.errors import InvalidArgumentError
 from ffai.rag.capsule import MemoryCapsule
 from ffai.rag.context import kind_of
 from ffai.rag.entry import MemoryEntry, SourceKind
 from ffai.rag.graph import edge_value, graph_of, node_value
+from ffai.rag.window import check_minimum
+
+logger = logging.getLogger(__name__)
 
 
 class KnowledgeBase:
@@ -102,7 +109,7 @@ class KnowledgeBase:
             InvalidArgumentError, ArgumentTypeError: an argument can't be used; names it.
             Exception: whatever the embedder raises.
         """
-        check_whole("limit", limit, least=0)
+        _check_search(limit, min_score)
         return [_entry(known) for known in self._knowledge.search(query, limit, min_score, scope=scope, mode=mode)]
 
     @scope_taken_now
@@ -116,7 +123,7 @@ class KnowledgeBase:
         mode: Mode = "hybrid",
     ) -> list[MemoryEntry]:
         """Await :meth:`search`."""
-        check_whole("limit", limit, least=0)
+        _check_search(limit, min_score)
         found = await self._knowledge.asearch(query, limit, min_score, scope=scope, mode=mode)
         return [_entry(known) for known in found]
 
@@ -181,6 +188,11 @@ class KnowledgeBase:
         """
         return self._keep(*node_value(kind, label, **more), scope)
 
+    @scope_taken_now
+    async def aadd_node(self, kind: str, label: str, *, scope: Scope | None = None, **more: Any) -> str:
+        """Await :meth:`add_node`."""
+        return await asyncio.to_thread(self.add_node, kind, label, scope=scope, **more)
+
     def add_edge(self, from_id: str, to_id: str, relation: str, *, scope: Scope | None = None, **more: Any) -> str:
         """Keep an edge of the graph; returns its id.
 
@@ -195,6 +207,13 @@ class KnowledgeBase:
         Raises: as for :meth:`learn`.
         """
         return self._keep(*edge_value(from_id, to_id, relation, **more), scope)
+
+    @scope_taken_now
+    async def aadd_edge(
+        self, from_id: str, to_id: str, relation: str, *, scope: Scope | None = None, **more: Any
+    ) -> str:
+        """Await :meth:`add_edge`."""
+        return await asyncio.to_thread(self.add_edge, from_id, to_id, relation, scope=scope, **more)
 
     def add_graph(
         self,
@@ -211,9 +230,26 @@ class KnowledgeBase:
         """
         return [self._keep(key, value, scope) for key, value in graph_of(nodes, edges)]
 
+    @scope_taken_now
+    async def aadd_graph(
+        self,
+        nodes: Sequence[Mapping[str, Any]] = (),
+        edges: Sequence[Mapping[str, Any]] = (),
+        *,
+        scope: Scope | None = None,
+    ) -> list[str]:
+        """Await :meth:`add_graph`."""
+        return await asyncio.to_thread(self.add_graph, nodes, edges, scope=scope)
+
     def _keep(self, key: str, value: Mapping[str, Any], scope: Scope | None) -> str:
         self._knowledge.learn(key, value, scope=scope)
         return str(value["id"])
+
+
+def _check_search(limit: int, min_score: float | None) -> None:
+    check_whole("limit", limit, least=0)
+    if min_score is not None:
+        check_minimum(min_score)
 
 
 def _entry(known: Known) -> MemoryEntry:
@@ -225,4 +261,13 @@ def _of_kind(entries: Sequence[MemoryEntry], kind: SourceKind) -> list[MemoryEnt
 
 
 def _capsules(entries: Sequence[MemoryEntry]) -> list[MemoryCapsule]:
-    return [MemoryCapsule.of_value(entry.value) for entry in _of_kind(entries, "capsule")]
+    return [capsule for entry in _of_kind(entries, "capsule") if (capsule := _capsule(entry)) is not None]
+
+
+def _capsule(entry: MemoryEntry) -> MemoryCapsule | None:
+    """Read a capsule; one that was taught by hand, and is none, must not hide the others."""
+    try:
+        return MemoryCapsule.of_value(entry.value)
+    except InvalidArgumentError as error:
+        logger.warning("What is taught under %r is no capsule, and left out: %s", entry.key, told(error))
+        return None

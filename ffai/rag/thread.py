@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ffai.core.arguments import check_str, check_whole
 from ffai.core.memory.journal_knowledge import ThreadRow
@@ -16,6 +16,7 @@ from ffai.rag.roles import Role
 if TYPE_CHECKING:
     from ffai.rag.agent_memory import AgentMemory
     from ffai.rag.answer import AnswerStream, AskResult, AsyncAnswerStream
+    from ffai.rag.ask_options import AskKeywords
 
 MAX_TURNS = 20
 """Questions with their answers that a thread keeps."""
@@ -70,19 +71,20 @@ class Thread:
             StoreError: it can't be written just now; nothing is added.
             ClosedError: the memory was closed.
         """
-        self.add_all([(_role(role), text)])
+        self.add_all([(role, text)])
 
     async def aadd(self, role: Role | str, text: str) -> None:
         """Await :meth:`add`."""
-        await self.aadd_all([(_role(role), text)])
+        await self.aadd_all([(role, text)])
 
-    def add_all(self, messages: Sequence[tuple[Role, str]]) -> None:
-        """Add several messages, all or none; see :meth:`add`."""
-        self._threads.add([(role.value, text) for role, text in messages], scope=self.scope, keep=2 * self.max_turns)
+    def add_all(self, messages: Iterable[tuple[Role | str, str]]) -> None:
+        """Add several messages, each a role and a text, all or none; see :meth:`add`."""
+        kept = [(_role(role).value, text) for role, text in messages]
+        self._threads.add(kept, scope=self.scope, keep=2 * self.max_turns)
 
-    async def aadd_all(self, messages: Sequence[tuple[Role, str]]) -> None:
+    async def aadd_all(self, messages: Iterable[tuple[Role | str, str]]) -> None:
         """Await :meth:`add_all`."""
-        kept = [(role.value, text) for role, text in messages]
+        kept = [(_role(role).value, text) for role, text in messages]
         await self._threads.aadd(kept, scope=self.scope, keep=2 * self.max_turns)
 
     def history(self, limit: int | None = None) -> list[ChatMessage]:
@@ -115,19 +117,19 @@ class Thread:
 
     # Asking
 
-    def ask(self, question: str, **options: Any) -> AskResult:
+    def ask(self, question: str, **options: Unpack[AskKeywords]) -> AskResult:
         """Ask with the thread in front of the question; see :meth:`AgentMemory.ask`, whose options these are."""
         return self._memory.ask(question, thread=self, **options)
 
-    async def aask(self, question: str, **options: Any) -> AskResult:
-        """Await :meth:`ask`."""
-        return await self._memory.aask(question, thread=self, **options)
+    def aask(self, question: str, **options: Unpack[AskKeywords]) -> Coroutine[Any, Any, AskResult]:
+        """Await :meth:`ask`. Arguments are checked, and the scope is taken, when it is called."""
+        return self._memory.aask(question, thread=self, **options)
 
-    def stream_ask(self, question: str, **options: Any) -> AnswerStream:
+    def stream_ask(self, question: str, **options: Unpack[AskKeywords]) -> AnswerStream:
         """Ask for the answer in pieces; see :meth:`AgentMemory.stream_ask`."""
         return self._memory.stream_ask(question, thread=self, **options)
 
-    def astream_ask(self, question: str, **options: Any) -> AsyncAnswerStream:
+    def astream_ask(self, question: str, **options: Unpack[AskKeywords]) -> AsyncAnswerStream:
         """Iterate asynchronously; see :meth:`stream_ask`."""
         return self._memory.astream_ask(question, thread=self, **options)
 
