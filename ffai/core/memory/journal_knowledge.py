@@ -16,7 +16,10 @@ from ffai.core.similarity import Vector
 _MARKS = ", ".join("?" * len(KNOWLEDGE.split(", ")))
 _NEW = ", ".join(f"{name} = excluded.{name}" for name in KNOWLEDGE.split(", ")[2:] if name != "created_at")
 _IN_ITS_PLACE = f" ON CONFLICT (place, key) DO UPDATE SET {_NEW}, change = excluded.change"
+_FORGOTTEN = "SELECT 1 FROM forgotten WHERE turn_id IN (SELECT value FROM json_each(?))"
+_WITHOUT_VECTORS = KNOWLEDGE.removesuffix(", vector")
 _LAST = "SELECT coalesce(max(value), 0) FROM facts WHERE name = 'knowledge_change'"
+_NO_LIMIT = 2**63 - 1
 
 
 class KnowledgeRow(NamedTuple):
@@ -71,24 +74,27 @@ class JournalKnowledge(JournalDatabase):
 
     # Knowledge
 
-    def teach(self, place: str, key: str, value: str, content: str | None, cites: Sequence[str] = ()) -> None:
-        """Keep a value, in the place of the one with its key if there is one; its vector is made later."""
+    def teach(self, place: str, key: str, value: str, content: str | None, cites: Sequence[str] = ()) -> bool:
+        """Keep a value, in the place of the one with its key if there is one; its vector is made later.
+
+        Returns:
+            Whether it was kept: not if a turn that it was made from has been forgotten meanwhile.
+        """
         now = time.time()
         with self._writing() as db:
+            if cites and db.execute(f"{_FORGOTTEN} LIMIT 1", (json.dumps(list(cites)),)).fetchone():
+                return False
             change = _next_change(db)
             db.execute(
                 f"INSERT INTO knowledge ({KNOWLEDGE}, change) VALUES ({_MARKS}, ?){_IN_ITS_PLACE}",
                 (*KnowledgeRow(place, key, value, json.dumps(list(cites)), content, now, now), change),
             )
+        return True
 
-    def known(self, place: str, key: str) -> KnowledgeRow | None:
-        """Return what has a key in a place."""
-        rows = self._read(f"SELECT {KNOWLEDGE} FROM knowledge WHERE place = ? AND key = ?", place, key)
-        return KnowledgeRow(*rows[0]) if rows else None
-
-    def all_known(self) -> list[KnowledgeRow]:
-        """Return all knowledge, in the order in which it was first taught."""
-        return [KnowledgeRow(*row) for row in self._read(f"SELECT {KNOWLEDGE} FROM knowledge ORDER BY rowid")]
+    def all_known(self, key: str | None = None) -> list[KnowledgeRow]:
+        """Return all knowledge, or what has a key, without vectors, in the order in which it was first taught."""
+        query = f"SELECT {_WITHOUT_VECTORS} FROM knowledge WHERE ?1 IS NULL OR key = ?1 ORDER BY rowid"
+        return [KnowledgeRow(*row) for row in self._read(query, key)]
 
     def count_knowledge(self) -> int:
         """Count all knowledge."""
@@ -115,13 +121,25 @@ class JournalKnowledge(JournalDatabase):
     def without_vector(self, model: str, limit: int) -> list[KnowledgeRow]:
         """Return knowledge that has no vector of a model and was not refused by it, the oldest first."""
         query = (
-            f"SELECT {KNOWLEDGE} FROM knowledge WHERE content IS NOT NULL AND model IS NOT ? ORDER BY change LIMIT ?"
+            f"SELECT {_WITHOUT_VECTORS} FROM knowledge WHERE content IS NOT NULL AND model IS NOT ?"
+            " ORDER BY change LIMIT ?"
         )
         return [KnowledgeRow(*row) for row in self._read(query, model, limit)]
 
+    def count_without_vector(self, model: str, up_to: int = _NO_LIMIT) -> int:
+        """Count knowledge as :meth:`without_vector` gives it.
+
+        Args:
+            model: the model.
+            up_to: counts what was taught up to this change.
+        """
+        query = "SELECT count(*) FROM knowledge WHERE content IS NOT NULL AND model IS NOT ? AND change <= ?"
+        count: int = self._read(query, model, up_to)[0][0]
+        return count
+
     def refused(self, model: str) -> list[KnowledgeRow]:
         """Return knowledge that a model could not embed."""
-        query = f"SELECT {KNOWLEDGE} FROM knowledge WHERE model = ? AND reason IS NOT NULL ORDER BY rowid"
+        query = f"SELECT {_WITHOUT_VECTORS} FROM knowledge WHERE model = ? AND reason IS NOT NULL ORDER BY rowid"
         return [KnowledgeRow(*row) for row in self._read(query, model)]
 
     def keep_vectors(self, rows: Sequence[KnowledgeRow], made: Sequence[Sequence[Vector] | str], model: str) -> None:
@@ -159,12 +177,14 @@ class JournalKnowledge(JournalDatabase):
                 note_dropped(db)
             return count
 
-    def unteach_citing(self, turn_ids: Collection[str]) -> int:
-        """Drop what was made from some turns; returns how much."""
-        cites = "SELECT 1 FROM json_each(knowledge.cites) WHERE value IN (SELECT value FROM json_each(?))"
-        query = f"DELETE FROM knowledge WHERE cites <> '[]' AND EXISTS ({cites})"
+    def unteach_citing(self, turn_ids: Collection[str], places: Collection[str] | None = None) -> int:
+        """Drop what was made from some turns, in some places or in all; returns how much."""
+        cites = "SELECT 1 FROM json_each(knowledge.cites) WHERE value IN (SELECT value FROM json_each(?1))"
+        where = "?2 IS NULL OR place IN (SELECT value FROM json_each(?2))"
+        query = f"DELETE FROM knowledge WHERE cites <> '[]' AND EXISTS ({cites}) AND ({where})"
+        within = None if places is None else json.dumps(list(places))
         with self._writing() as db:
-            count = db.execute(query, (json.dumps(list(turn_ids)),)).rowcount
+            count = db.execute(query, (json.dumps(list(turn_ids)), within)).rowcount
             if count:
                 note_dropped(db)
             return count
@@ -195,6 +215,7 @@ class JournalKnowledge(JournalDatabase):
     def clear_thread(self, place: str) -> int:
         """Drop the messages of a thread; returns how many."""
         with self._writing() as db:
+            _note_forgetting(db)
             return db.execute("DELETE FROM threads WHERE place = ?", (place,)).rowcount
 
     # Both
@@ -207,6 +228,12 @@ class JournalKnowledge(JournalDatabase):
 def note_dropped(db: sqlite3.Connection) -> None:
     """Let other processes see that knowledge was dropped."""
     db.execute("INSERT OR REPLACE INTO facts VALUES ('knowledge_dropped', ?)", (_next_change(db),))
+    _note_forgetting(db)
+
+
+def _note_forgetting(db: sqlite3.Connection) -> None:
+    """Let the log be emptied by whoever can, if that does not work at once."""
+    db.execute("INSERT OR REPLACE INTO facts VALUES ('forgetting', '1')")
 
 
 def take_over_knowledge(db: sqlite3.Connection, knowledge: Sequence[Any], threads: Sequence[Any]) -> None:

@@ -18,7 +18,6 @@ HISTORY, CONTEXT, RULE, QUESTION = "Previous conversation:", "Context from memor
 
 _WRAPPED = re.compile(rf"\s*(?:{HISTORY}\s*{RULE}\s*)?(?:{CONTEXT}\s*{RULE}\s*)?{QUESTION}(.*)", re.DOTALL)
 _MARKS = r"[ \t>*\-\u2022\"'\u201c\u201d`]*"
-_BEFORE, _AFTER = re.compile(rf"(?:^|\n){_MARKS}\Z"), re.compile(rf"{_MARKS}(?:\r?\n|\Z)")
 
 Key = tuple[str | None, str]
 """For whom it was recalled, and the text."""
@@ -81,15 +80,6 @@ class Recalled:
 
 
 def _cut(prompt: str, text: str, instead: str) -> str:
-    """Take a text out of a prompt wherever it fills whole lines."""
-    pieces, at = [], 0
-    while (found := prompt.find(text, at)) >= 0:
-        before, after = _BEFORE.search(prompt[at:found]), _AFTER.match(prompt, found + len(text))
-        if (before is None and not (found == at == 0)) or after is None:
-            pieces.append(prompt[at : found + len(text)])
-            at = found + len(text)
-            continue
-        start = found if before is None else at + before.start()
-        pieces += [prompt[at:start], "\n" if before is not None and before[0].startswith("\n") else "", instead]
-        at = after.end()
-    return "".join([*pieces, prompt[at:]])
+    """Put something else in the place of a text wherever that fills whole lines."""
+    whole_lines = re.compile(rf"^{_MARKS}{re.escape(text)}{_MARKS}(\r?\n|\Z)", re.MULTILINE)
+    return whole_lines.sub(lambda found: instead + found[1] if instead else "", prompt)

@@ -50,7 +50,7 @@ class SteadyJournal:
         """Turns without a vector that are in the file while it can't be written: they wait until it can."""
         self.notes: list[str] = []
         """What was damaged, and where it is now."""
-        self._tried_at, self._lost = 0.0, 0
+        self._tried_at, self._lost, self._closed = 0.0, 0, False
         renew_after_fork(self)
         if path is None:
             self.active = Journal(IN_MEMORY)
@@ -145,8 +145,8 @@ class SteadyJournal:
             JournalError: the file can't be written just now; nothing is changed.
         """
         with self._healing, self._switching:
-            if not self.heal(now=True):
-                raise JournalError(str(self.problem))
+            if self._closed or not self.heal(now=True):
+                raise JournalError(self.problem or "The journal is closed.")
             try:
                 return change(self.active)
             except DamagedFileError as error:
@@ -171,9 +171,21 @@ class SteadyJournal:
         """
         with self._switching:
             try:
+                if self._file is None and self._path is not None:
+                    return self._look_at(self._path, look)
                 return look(self._file or self.active)
             except DamagedFileError as error:
                 raise JournalError(str(error)) from error
+
+    def _look_at(self, path: Path, look: Callable[[Journal], T]) -> T:
+        """Look something up in the file, that is not open just now: it can't be written, or all was closed."""
+        if not path.exists():
+            raise JournalError(f"The journal {str(path)!r} is not there. {self.problem or ''}".rstrip())
+        journal = Journal(path, durability=self._durability, wait=0.0)
+        try:
+            return look(journal)
+        finally:
+            journal.close()
 
     def follow(self) -> bool:
         """Open the file anew where another process has found it damaged, and moved it aside.
@@ -272,11 +284,18 @@ class SteadyJournal:
     def close(self) -> None:
         """Close the files. What could not be written is said, with how many turns it is."""
         with self._healing, self._switching:
+            if self._closed:
+                return
             if not self.heal(now=True):
                 self._lost = self.not_durable
                 logger.error("%d turns are lost: %s", self._lost, self.problem)
-            for journal in (self.active, self._spare, self._file):
-                if journal is not None:
-                    journal.close()  # closing one a second time does nothing
-            self._spare = self._file = None
+            self._closed = True
+            if self._path is None:
+                self._file = self.active  # what was taught can be looked up as long as the memory is there
+            else:
+                for journal in (self.active, self._spare, self._file):
+                    if journal is not None:
+                        journal.close()  # closing one a second time does nothing
+                self._file = None
+            self._spare = None
             self.active = Journal(IN_MEMORY)  # one who still looks finds nothing
