@@ -20,6 +20,8 @@ _FORGOTTEN = "SELECT 1 FROM forgotten WHERE turn_id IN (SELECT value FROM json_e
 _WITHOUT_VECTORS = KNOWLEDGE.removesuffix(", vector")
 _LAST = "SELECT coalesce(max(value), 0) FROM facts WHERE name = 'knowledge_change'"
 _NO_LIMIT = 2**63 - 1
+_OTHERS = tuple(f"content IS NOT NULL AND model {other}" for other in ("IS NULL AND ?1 IS NOT NULL", "< ?1", "> ?1"))
+"""What has no vector of a model. Each is found by an index, ``IS NOT`` by looking through all there is."""
 
 
 class KnowledgeRow(NamedTuple):
@@ -93,8 +95,9 @@ class JournalKnowledge(JournalDatabase):
 
     def all_known(self, key: str | None = None) -> list[KnowledgeRow]:
         """Return all knowledge, or what has a key, without vectors, in the order in which it was first taught."""
-        query = f"SELECT {_WITHOUT_VECTORS} FROM knowledge WHERE ?1 IS NULL OR key = ?1 ORDER BY rowid"
-        return [KnowledgeRow(*row) for row in self._read(query, key)]
+        where, values = ("", ()) if key is None else (" WHERE key = ?", (key,))
+        query = f"SELECT {_WITHOUT_VECTORS} FROM knowledge{where} ORDER BY rowid"
+        return [KnowledgeRow(*row) for row in self._read(query, *values)]
 
     def count_knowledge(self) -> int:
         """Count all knowledge."""
@@ -110,7 +113,7 @@ class JournalKnowledge(JournalDatabase):
         """Return what happened to the knowledge after a change, all of one moment."""
         with self._reading() as db:
             last = db.execute(_LAST).fetchone()[0]
-            query = f"SELECT {KNOWLEDGE} FROM knowledge WHERE change > ? ORDER BY rowid"
+            query = f"SELECT {KNOWLEDGE} FROM knowledge WHERE change > ? ORDER BY change"
             rows = [KnowledgeRow(*row) for row in db.execute(query, (change,))]
             dropped = db.execute("SELECT value FROM facts WHERE name = 'knowledge_dropped'").fetchone()
             left = None
@@ -120,21 +123,27 @@ class JournalKnowledge(JournalDatabase):
 
     def without_vector(self, model: str, limit: int) -> list[KnowledgeRow]:
         """Return knowledge that has no vector of a model and was not refused by it, the oldest first."""
-        query = (
-            f"SELECT {_WITHOUT_VECTORS} FROM knowledge WHERE content IS NOT NULL AND model IS NOT ?"
-            " ORDER BY change LIMIT ?"
-        )
-        return [KnowledgeRow(*row) for row in self._read(query, model, limit)]
+        rows: list[KnowledgeRow] = []
+        for others in _OTHERS:
+            if len(rows) < limit:
+                query = f"SELECT {_WITHOUT_VECTORS} FROM knowledge WHERE {others} ORDER BY +change LIMIT ?2"
+                rows += [KnowledgeRow(*row) for row in self._read(query, model, limit - len(rows))]
+        return rows
 
-    def count_without_vector(self, model: str, up_to: int = _NO_LIMIT) -> int:
-        """Count knowledge as :meth:`without_vector` gives it.
+    def lacks_vectors(self, model: str, up_to: int = _NO_LIMIT) -> bool:
+        """Tell whether there is knowledge as :meth:`without_vector` gives it.
 
         Args:
             model: the model.
-            up_to: counts what was taught up to this change.
+            up_to: only what was taught up to this change.
         """
-        query = "SELECT count(*) FROM knowledge WHERE content IS NOT NULL AND model IS NOT ? AND change <= ?"
-        count: int = self._read(query, model, up_to)[0][0]
+        each = [f"EXISTS (SELECT 1 FROM knowledge WHERE {others} AND +change <= ?2)" for others in _OTHERS]
+        return bool(self._read(f"SELECT {' OR '.join(each)}", model, up_to)[0][0])
+
+    def count_without_vector(self, model: str) -> int:
+        """Count knowledge as :meth:`without_vector` gives it."""
+        each = [f"(SELECT count(*) FROM knowledge WHERE {others})" for others in _OTHERS]
+        count: int = self._read(f"SELECT {' + '.join(each)}", model)[0][0]
         return count
 
     def refused(self, model: str) -> list[KnowledgeRow]:

@@ -142,7 +142,22 @@ class KnowledgeStore:
         Args:
             up_to: number of the change up to which it counts.
         """
-        return time.monotonic() >= self._not_before and self.count_waiting(up_to) > 0
+        if time.monotonic() < self._not_before:
+            return False
+        name = embedder_name(self._collection.embedder)
+
+        def look(journal: Journal) -> bool:
+            state = journal.journal_id, name, journal.knowledge_change()
+            if state == self._none_waits_in:
+                return False
+            waits = journal.lacks_vectors(name, up_to)
+            if not waits and up_to == sys.maxsize:
+                self._none_waits_in = state
+            return waits
+
+        with suppress(JournalError):
+            return self._collection.journal.look(look)
+        return False
 
     def last_change(self) -> int:
         """Return the number of the last change, as far as it can be told just now."""
@@ -156,21 +171,11 @@ class KnowledgeStore:
             return self._collection.journal.look(JournalKnowledge.count_knowledge)
         return 0
 
-    def count_waiting(self, up_to: int = sys.maxsize) -> int:
+    def count_waiting(self) -> int:
         """Count what waits for a vector; 0 where that can't be told just now."""
         name = embedder_name(self._collection.embedder)
-
-        def count(journal: Journal) -> int:
-            state = journal.journal_id, name, journal.knowledge_change()
-            if state == self._none_waits_in:  # else each poll would look through all there is
-                return 0
-            waiting = journal.count_without_vector(name, up_to)
-            if not waiting and up_to == sys.maxsize:
-                self._none_waits_in = state
-            return waiting
-
         with suppress(JournalError):
-            return self._collection.journal.look(count)
+            return self._collection.journal.look(lambda journal: journal.count_without_vector(name))
         return 0
 
     def refused(self) -> list[KnowledgeRow]:

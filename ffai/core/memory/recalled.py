@@ -17,6 +17,8 @@ HISTORY, CONTEXT, RULE, QUESTION = "Previous conversation:", "Context from memor
 """What stands around recalled text in a prompt that asks for an answer from memory."""
 
 _WRAPPED = re.compile(rf"\s*(?:{HISTORY}\s*{RULE}\s*)?(?:{CONTEXT}\s*{RULE}\s*)?{QUESTION}(.*)", re.DOTALL)
+_MARK = " \t>*-\u2022\"'\u201c\u201d`"
+"""What may stand around a line that is quoted."""
 _MARKS = r"[ \t>*\-\u2022\"'\u201c\u201d`]*"
 
 Key = tuple[str | None, str]
@@ -35,8 +37,8 @@ class Recalled:
 
     def __init__(self) -> None:
         self._lock = held_over_forks(threading.Lock())
-        self._texts: OrderedDict[Key, str] = OrderedDict()
-        self._shortest = SHORTEST
+        self._texts: OrderedDict[Key, tuple[str, str]] = OrderedDict()
+        """What each stands for, and its first line."""
 
     def note(self, texts: Iterable[str], actor_id: str | None = None, *, instead: str = "") -> None:
         """Note texts that are handed out.
@@ -49,11 +51,10 @@ class Recalled:
         with self._lock:
             for text in texts:
                 if len(text) >= SHORTEST:
-                    self._texts[actor_id, text] = instead
+                    self._texts[actor_id, text] = instead, _bare(text.partition("\n")[0])
                     self._texts.move_to_end((actor_id, text))
             while len(self._texts) > MOST:
                 self._texts.popitem(last=False)
-            self._shortest = min((len(text) for _, text in self._texts), default=SHORTEST)
 
     def without(self, prompt: str, actor_id: str | None = None) -> str:
         """Return what is new in a prompt: without the texts that were handed out, where they fill whole lines.
@@ -65,10 +66,15 @@ class Recalled:
         Returns:
             What is left, without what frames recalled text; the prompt itself where nothing would be.
         """
-        if not self._texts or len(prompt) < self._shortest:
+        if not self._texts:
             return prompt
+        lines = {_bare(line) for line in prompt.split("\n")}  # to look for each text itself takes 100 times as long
         with self._lock:
-            known = [(text, instead) for (whose, text), instead in self._texts.items() if whose in (None, actor_id)]
+            known = [
+                (text, instead)
+                for (whose, text), (instead, first) in self._texts.items()
+                if first in lines and whose in (None, actor_id)
+            ]
         left = prompt
         for text, instead in sorted(known, key=lambda pair: -len(pair[0])):
             if text in left:
@@ -77,6 +83,11 @@ class Recalled:
             return prompt
         framed = _WRAPPED.fullmatch(left)
         return (framed[1] if framed else left).strip() or prompt
+
+
+def _bare(line: str) -> str:
+    """Return a line without what may stand around it."""
+    return line.strip(_MARK + "\r")
 
 
 def _cut(prompt: str, text: str, instead: str) -> str:

@@ -149,8 +149,10 @@ class SteadyJournal:
                 raise JournalError(self.problem or "The journal is closed.")
             try:
                 return change(self.active)
-            except DamagedFileError as error:
-                raise JournalError(str(error)) from error
+            except DamagedFileError as damage:
+                if self._path is None or self._recover(self._path, damage) is self._spare:
+                    raise JournalError(str(damage)) from damage
+                return self._on_the_rest(change)
 
     def drop(self, change: Callable[[Journal], T]) -> T:
         """Make a change that drops turns: in the file, or not at all.
@@ -174,8 +176,18 @@ class SteadyJournal:
                 if self._file is None and self._path is not None:
                     return self._look_at(self._path, look)
                 return look(self._file or self.active)
-            except DamagedFileError as error:
-                raise JournalError(str(error)) from error
+            except DamagedFileError as damage:
+                if self._path is None or self._file is None or self._spare is not None:
+                    raise JournalError(str(damage)) from damage
+                self._recover(self._path, damage)
+                return self._on_the_rest(look)
+
+    def _on_the_rest(self, use: Callable[[Journal], T]) -> T:
+        """Use what is left of a file that was found to be damaged."""
+        try:
+            return use(self.active)
+        except DamagedFileError as damage:
+            raise JournalError(str(damage)) from damage
 
     def _look_at(self, path: Path, look: Callable[[Journal], T]) -> T:
         """Look something up in the file, that is not open just now: it can't be written, or all was closed."""
