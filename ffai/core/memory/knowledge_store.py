@@ -15,6 +15,7 @@ import numpy as np
 
 from ffai._fork import held_over_forks
 from ffai.core.embeddings.protocol import embedder_name, forget_texts
+from ffai.core.memory.backoff import is_transient, wait_before_next
 from ffai.core.memory.halving import embed_or_halve, told
 from ffai.core.memory.journal_knowledge import JournalKnowledge, KnowledgeRow
 from ffai.core.memory.knowledge_index import KnowledgeIndex, Taught
@@ -31,7 +32,8 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE = 16
 """Entries that are embedded in one call at the most."""
-PAUSE_AFTER_ERROR = 30.0
+LONGEST_PAUSE = 30.0
+"""Seconds between two tries at the most."""
 
 
 class KnowledgeStore:
@@ -45,7 +47,7 @@ class KnowledgeStore:
         self._collection = collection
         self._reading = held_over_forks(threading.Lock())
         self._index = KnowledgeIndex()
-        self._not_before = 0.0
+        self._not_before, self._tries = 0.0, 0
         self._all_again, self._in_log = False, False
         self._none_waits_in: tuple[str, str, int] | None = None
         self.problem: str | None = None
@@ -239,7 +241,9 @@ class KnowledgeStore:
         try:
             made = embed_or_halve([row.content or "" for row in rows], lambda some: embed_turns(embedder, some, size))
         except BaseException as error:  # noqa: BLE001 - a library in Rust panics with one
-            self._postpone(error, PAUSE_AFTER_ERROR)
+            self._tries += 1
+            pause = wait_before_next(error, self._tries) if is_transient(error) else LONGEST_PAUSE
+            self._postpone(error, min(pause, LONGEST_PAUSE))
             return
         with collection.changing:
             if embedder is collection.embedder and not collection.closed:
@@ -254,7 +258,7 @@ class KnowledgeStore:
             self._collection.journal.active.checkpoint()
 
     def _go_on(self) -> None:
-        self._not_before, self.problem = 0.0, None
+        self._not_before, self._tries, self.problem = 0.0, 0, None
 
     def _postpone(self, error: BaseException, pause: float) -> None:
         self.problem = f"Knowledge can't be embedded just now, it is tried again: {told(error)}"

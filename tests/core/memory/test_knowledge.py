@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -409,7 +410,8 @@ def test_what_was_refused_is_found_after_a_change_of_models(opened: Opener) -> N
     assert found(memory, "nuts", mode="vector") == ["diet"]
 
 
-def test_an_outage_is_waited_out(opened: Opener) -> None:
+@pytest.mark.parametrize("how", ["asked to", "by itself"])
+def test_an_outage_is_waited_out(opened: Opener, how: str) -> None:
     down = [True]
     memory = opened(None, FakeEmbedder(fail=lambda _: ConnectionError("down") if down[0] else None))
     memory.knowledge.learn("diet", "No nuts.")
@@ -418,8 +420,13 @@ def test_an_outage_is_waited_out(opened: Opener) -> None:
     assert memory.status().knowledge_pending == 1
     assert memory.knowledge.refused() == {}
     down[0] = False
-    memory.retry_failed()
-    memory.flush()
+    if how == "asked to":
+        memory.retry_failed()
+        memory.flush()
+    deadline = time.monotonic() + 30
+    while memory.status().knowledge_pending:
+        memory.flush(0.05)
+        assert time.monotonic() < deadline
     assert memory.status().problem is None
     assert found(memory, "nuts", mode="vector") == ["diet"]
 
