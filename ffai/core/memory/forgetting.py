@@ -13,7 +13,6 @@ from ffai.core.memory.erasing import erase, erase_knowledge
 from ffai.core.memory.filters import EVERY_TURN, TurnFilter
 from ffai.core.memory.identity import NewTurn, is_content_id
 from ffai.core.memory.journal import Journal
-from ffai.core.memory.journal_knowledge import KnowledgeRow
 from ffai.core.memory.knowledge_place import is_within
 from ffai.core.memory.reading import read_collection
 from ffai.core.memory.saving import LONGEST_WRITE
@@ -127,20 +126,19 @@ def forget_knowledge(
     """
     turn_ids, scope = among
 
-    def change(journal: Journal) -> tuple[dict[str, int], list[KnowledgeRow]]:
-        rows = journal.all_known()
-        count, threads = journal.unteach_citing(cited), 0
+    def change(journal: Journal) -> tuple[list[str | None], int]:
+        dropped, threads = journal.unteach_citing(cited), 0
         if turn_ids and not scope.allows_all:
-            count += journal.unteach_citing(turn_ids, {row.place for row in rows if is_within(row.place, scope)})
-        for place in [place for place in journal.places() if whole is not None and is_within(place, whole)]:
-            count, threads = count + journal.unteach(place), threads + journal.clear_thread(place)
-        left = {row[:2] for row in journal.all_known()} if count else {row[:2] for row in rows}
-        removed = {where: many for where, many in (("knowledge", count), ("threads", threads)) if many}
-        return removed, [row for row in rows if row[:2] not in left]
+            places = {place for place in journal.places() if is_within(place, scope)}
+            dropped += journal.unteach_citing(turn_ids, places)
+        for place in journal.places() if whole is not None else ():
+            if whole is not None and is_within(place, whole):
+                dropped, threads = dropped + journal.unteach(place), threads + journal.clear_thread(place)
+        return dropped, threads
 
-    removed, dropped = collection.journal.drop(change)
+    dropped, threads = collection.journal.drop(change)
     collection.knowledge.forget_vectors(dropped)
-    return removed
+    return {where: count for where, count in (("knowledge", len(dropped)), ("threads", threads)) if count}
 
 
 def forget_entry(collection: Collection, places: Ids[str], key: str) -> bool:

@@ -177,26 +177,25 @@ class JournalKnowledge(JournalDatabase):
             which = " WHERE reason IS NOT NULL" if refused_alone else ""
             return db.execute(query + which, (_next_change(db),)).rowcount
 
-    def unteach(self, place: str, keys: Collection[str] | None = None) -> int:
-        """Drop what has some keys in a place, or all of the place; returns how much."""
-        query = "DELETE FROM knowledge WHERE place = ?1 AND (?2 IS NULL OR key IN (SELECT value FROM json_each(?2)))"
-        with self._writing() as db:
-            count = db.execute(query, (place, None if keys is None else json.dumps(list(keys)))).rowcount
-            if count:
-                note_dropped(db)
-            return count
+    def unteach(self, place: str, keys: Collection[str] | None = None) -> list[str | None]:
+        """Drop what has some keys in a place, or all of the place; returns what of each was embedded."""
+        where = "place = ?1 AND (?2 IS NULL OR key IN (SELECT value FROM json_each(?2)))"
+        return self._unteach(where, place, None if keys is None else json.dumps(list(keys)))
 
-    def unteach_citing(self, turn_ids: Collection[str], places: Collection[str] | None = None) -> int:
-        """Drop what was made from some turns, in some places or in all; returns how much."""
+    def unteach_citing(self, turn_ids: Collection[str], places: Collection[str] | None = None) -> list[str | None]:
+        """Drop what was made from some turns, in some places or in all; returns what of each was embedded."""
         cites = "SELECT 1 FROM json_each(knowledge.cites) WHERE value IN (SELECT value FROM json_each(?1))"
-        where = "?2 IS NULL OR place IN (SELECT value FROM json_each(?2))"
-        query = f"DELETE FROM knowledge WHERE cites <> '[]' AND EXISTS ({cites}) AND ({where})"
-        within = None if places is None else json.dumps(list(places))
+        within = "?2 IS NULL OR place IN (SELECT value FROM json_each(?2))"
+        where = f"cites <> '[]' AND EXISTS ({cites}) AND ({within})"
+        return self._unteach(where, json.dumps(list(turn_ids)), None if places is None else json.dumps(list(places)))
+
+    def _unteach(self, where: str, *values: str | None) -> list[str | None]:
         with self._writing() as db:
-            count = db.execute(query, (json.dumps(list(turn_ids)), within)).rowcount
-            if count:
+            dropped = [row[0] for row in db.execute(f"SELECT content FROM knowledge WHERE {where}", values)]
+            if dropped:
+                db.execute(f"DELETE FROM knowledge WHERE {where}", values)
                 note_dropped(db)
-            return count
+            return dropped
 
     # Threads
 

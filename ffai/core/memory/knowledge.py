@@ -141,7 +141,9 @@ class Knowledge:
         """
         kept, whose = self._key(key), self._memory.kept_scope(scope)
         places = dict.fromkeys(self._place(whose, shared=shared) for shared in (True, False))
-        return forget_entry(self._memory._open, places, kept)
+        collection = self._memory._open
+        self._memory._shared.recalled.clear()
+        return forget_entry(collection, places, kept)
 
     @scope_taken_now
     async def aforget(self, key: str, *, scope: Scope | None = None) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ffai._fork import held_over_forks
 from ffai.core.embeddings.protocol import embedder_name, forget_texts
-from ffai.core.memory.backoff import is_transient, wait_before_next
+from ffai.core.memory.backoff import MAX_TRIES, is_transient, wait_before_next
 from ffai.core.memory.halving import embed_or_halve, told
 from ffai.core.memory.journal_knowledge import JournalKnowledge, KnowledgeRow
 from ffai.core.memory.knowledge_index import KnowledgeIndex, Taught
@@ -86,14 +86,13 @@ class KnowledgeStore:
         Raises:
             JournalError: it can't be written just now; nothing is dropped.
         """
-        rows = [row for row in self.all_known(key) if row.place == place]
         dropped = self._collection.journal.drop(lambda journal: journal.unteach(place, [key]))
-        self.forget_vectors(rows)
-        return dropped > 0
+        self.forget_vectors(dropped)
+        return bool(dropped)
 
-    def forget_vectors(self, rows: Sequence[KnowledgeRow]) -> None:
+    def forget_vectors(self, contents: Sequence[str | None]) -> None:
         """Let the embedder drop what it keeps of what was dropped."""
-        texts = [text for row in rows if row.content is not None for text in texts_and_parts(row.content)]
+        texts = [text for content in contents if content is not None for text in texts_and_parts(content)]
         forget_texts(self._collection.embedder, texts)
 
     # Searching
@@ -242,7 +241,7 @@ class KnowledgeStore:
             made = embed_or_halve([row.content or "" for row in rows], lambda some: embed_turns(embedder, some, size))
         except BaseException as error:  # noqa: BLE001 - a library in Rust panics with one
             self._tries += 1
-            pause = wait_before_next(error, self._tries) if is_transient(error) else LONGEST_PAUSE
+            pause = wait_before_next(error, min(self._tries, MAX_TRIES)) if is_transient(error) else LONGEST_PAUSE
             self._postpone(error, min(pause, LONGEST_PAUSE))
             return
         with collection.changing:

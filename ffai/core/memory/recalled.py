@@ -56,6 +56,11 @@ class Recalled:
             while len(self._texts) > MOST:
                 self._texts.popitem(last=False)
 
+    def clear(self) -> None:
+        """Know of none: something was forgotten, and who says it again says something new."""
+        with self._lock:
+            self._texts.clear()
+
     def without(self, prompt: str, actor_id: str | None = None) -> str:
         """Return what is new in a prompt: without the texts that were handed out, where they fill whole lines.
 

@@ -170,3 +170,19 @@ def test_what_another_pastes_of_what_one_recalled_is_remembered() -> None:
         [hit] = alice.history.search("the spare key")
         bob.generate_response(f"{hit.text}\nHe says.")
         assert rows_with_the_fact(ffai) == 2
+
+
+def test_what_was_forgotten_is_new_when_it_is_said_again() -> None:
+    with talking() as ffai:
+        assert ffai.memory is not None
+        ffai.generate_response(FACT)
+        [hit] = ffai.history.search("the spare key")
+        ffai.memory.forget(hit.turn_id)
+        ffai.generate_response(f"{hit.text}\nPlease remember it.")
+        assert rows_with_the_fact(ffai) == 1
+        ffai.memory.knowledge.learn("key", FACT)
+        ffai.rag.build_context("the spare key")
+        ffai.memory.knowledge.forget("key")
+        ffai.memory.clear()
+        ffai.generate_response(f"{hit.text}\nPlease remember it.")
+        assert rows_with_the_fact(ffai) == 1
