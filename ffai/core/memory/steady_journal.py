@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from os.path import isfile as is_file  # unlike a path's own method, it tells that a path is too long by a no
 from pathlib import Path
 from typing import TypeVar
 
@@ -191,7 +192,7 @@ class SteadyJournal:
 
     def _look_at(self, path: Path, look: Callable[[Journal], T]) -> T:
         """Look something up in the file, that is not open just now: it can't be written, or all was closed."""
-        if not path.exists():
+        if not is_file(path):
             raise JournalError(f"The journal {str(path)!r} is not there. {self.problem or ''}".rstrip())
         journal = Journal(path, durability=self._durability, wait=0.0)
         try:
