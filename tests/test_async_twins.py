@@ -10,13 +10,15 @@ import pytest
 from ffai import FFAI, Embeddings, Memory
 from ffai.clients import AsyncLiteLLMClient, FallbackClient, LiteLLMClient, RetryClient
 from ffai.core.history_manager import HistoryManager
+from ffai.core.memory.knowledge import Knowledge
+from ffai.core.memory.threads import Threads
 from ffai.rag import AgentMemory, KnowledgeBase, Thread
 from ffai.rag.asker import Asker
 from ffai.testing import FakeClient
 from ffai.workflow import WorkflowEngine
 
 WAITING = {
-    FFAI: {"generate_response", "stream_response", "flush", "close"},
+    FFAI: {"generate_response", "stream_response", "ask", "flush", "close"},
     WorkflowEngine: {"generate_response", "stream_response"},
     HistoryManager: {"search", "flush"},
     Memory: {
@@ -32,7 +34,13 @@ WAITING = {
         "close",
         "export_jsonl",
         "import_jsonl",
+        "retrieve",
+        "recent",
+        "get",
+        "place_of",
     },
+    Knowledge: {"learn", "get", "forget", "search", "list"},
+    Threads: {"add", "history", "clear"},
     Embeddings: {"embed", "embed_single", "ensure_available"},
     FakeClient: {"generate_response", "stream_response"},
     RetryClient: {"generate_response", "stream_response"},
@@ -52,7 +60,12 @@ AT_ONCE = {
         "under",
         "settled",
         "accepted_scope",
+        "kept_scope",
+        "note_recalled",
+        "without_recalled",
     },
+    Knowledge: {"refused"},
+    Threads: set(),
     Embeddings: {"clear_cache", "cache_stats", "cosine_similarity", "forget"},
 }
 """Methods that only look something up, or write to a disk on this machine."""

@@ -21,6 +21,9 @@ from ffai.core.history.ordered import OrderedPromptHistory
 from ffai.core.history.permanent import PermanentHistory
 from ffai.core.history_manager import HistoryManager
 from ffai.core.memory import TurnVectorStore
+from ffai.core.memory.knowledge import Knowledge
+from ffai.core.memory.retrieving import TurnPlace
+from ffai.core.memory.threads import Threads
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, ScopeValidationError
 from ffai.testing import FakeClient, FakeEmbedder
 from tests.doubles.openai_server import OpenAIServer
@@ -62,6 +65,9 @@ def two(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[FFAI, 
         hers.generate_response(f"A failing {MARKER}")
         assert hers.memory is not None
         hers.memory.remember(f"Another {MARKER}", "Yes.", **said)
+        hers.memory.knowledge.learn("secret", f"The code is {MARKER}")
+        hers.memory.knowledge.learn(f"failing {MARKER}", f"A failing {MARKER}")
+        hers.memory.threads.add([("user", f"My code is {MARKER}")])
         his.generate_response("My code is plain", prompt_name="his")
         ffai.flush()
         yield hers, ffai.scoped(seen_by_bob)
@@ -175,14 +181,43 @@ MEMORY: dict[str, Callable[[Memory], Any]] = {
     "forget": lambda memory: memory.forget(where={"secret": MARKER}),
     "aforget": lambda memory: memory.aforget(where={"secret": MARKER}),
     "embeddings": lambda memory: memory.embeddings.model,
+    "knowledge": lambda memory: memory.knowledge.list(),
+    "threads": lambda memory: memory.threads.history(),
+    "retrieve": lambda memory: memory.retrieve(f"My code is {MARKER}", 100),
+    "aretrieve": lambda memory: memory.aretrieve(f"My code is {MARKER}", 100),
+    "recent": lambda memory: memory.recent(0.0, 1000),
+    "arecent": lambda memory: memory.arecent(0.0, 1000),
 }
 MEMORY_OTHERS = {
     *("index_turn", "index_turn_text", "aindex_turn", "aindex_turn_text", "remember", "import_jsonl", "aimport_jsonl"),
     *("reindex", "areindex", "clear", "close", "aclose", "persist_to", "when_forgotten", "redact", "ttl"),
     *("scoped", "under", "settled", "accepted_scope"),
     *("export_jsonl", "aexport_jsonl"),
+    *("get", "aget", "place_of", "aplace_of", "kept_scope", "note_recalled", "without_recalled"),
 }
 """What brings turns in, tells nothing, or has a test of its own below."""
+
+KNOWLEDGE: dict[str, Callable[[Knowledge], Any]] = {
+    "get": lambda knowledge: knowledge.get("secret"),
+    "aget": lambda knowledge: knowledge.aget("secret"),
+    "list": lambda knowledge: knowledge.list(),
+    "alist": lambda knowledge: knowledge.alist(),
+    "search": lambda knowledge: [knowledge.search(MARKER, 100, mode=mode) for mode in ("vector", "keyword", "hybrid")],
+    "asearch": lambda knowledge: knowledge.asearch(f"The code is {MARKER}", 100),
+    "refused": lambda knowledge: knowledge.refused(),
+    "forget": lambda knowledge: knowledge.forget("secret"),
+    "aforget": lambda knowledge: knowledge.aforget("secret"),
+    "learn": lambda knowledge: knowledge.learn("secret", "his own"),
+    "alearn": lambda knowledge: knowledge.alearn("secret", "his own"),
+}
+THREADS: dict[str, Callable[[Threads], Any]] = {
+    "history": lambda threads: threads.history(),
+    "ahistory": lambda threads: threads.ahistory(),
+    "clear": lambda threads: threads.clear(),
+    "aclear": lambda threads: threads.aclear(),
+    "add": lambda threads: threads.add([("user", "his own")]),
+    "aadd": lambda threads: threads.aadd([("user", "his own")]),
+}
 
 
 def test_no_call_is_forgotten_here() -> None:
@@ -190,6 +225,8 @@ def test_no_call_is_forgotten_here() -> None:
     assert public(OrderedPromptHistory) == {*ORDERED, "add_interaction"}
     assert public(PermanentHistory) == {*PERMANENT, "add_turn_user", "add_turn_assistant", "forget"}
     assert public(Memory(FakeEmbedder())) == {*MEMORY, *MEMORY_OTHERS}
+    assert public(Knowledge) == {*KNOWLEDGE}
+    assert public(Threads) == {*THREADS}
 
 
 @pytest.mark.parametrize("name", HISTORY)
@@ -252,6 +289,48 @@ async def test_no_call_of_the_memory_shows_it(two: tuple[FFAI, FFAI], name: str)
     assert hers.memory.count() == 3
 
 
+@pytest.mark.parametrize("name", KNOWLEDGE)
+async def test_no_call_of_the_knowledge_shows_or_changes_it(two: tuple[FFAI, FFAI], name: str) -> None:
+    hers, his = two
+    assert hers.memory is not None
+    assert his.memory is not None
+    assert MARKER not in await tried(lambda: KNOWLEDGE[name](his.memory.knowledge))
+    known = hers.memory.knowledge.get("secret")
+    assert known is not None
+    assert known.value["content"] == f"The code is {MARKER}"
+    assert hers.memory.knowledge.refused() == {f"failing {MARKER}": "ValueError: too hot"}
+
+
+@pytest.mark.parametrize("name", THREADS)
+async def test_no_call_of_the_threads_shows_or_changes_it(two: tuple[FFAI, FFAI], name: str) -> None:
+    hers, his = two
+    assert hers.memory is not None
+    assert his.memory is not None
+    assert MARKER not in await tried(lambda: THREADS[name](his.memory.threads))
+    assert [message.content for message in hers.memory.threads.history()] == [f"My code is {MARKER}"]
+
+
+async def test_a_turn_is_neither_given_by_its_id_nor_placed(two: tuple[FFAI, FFAI]) -> None:
+    hers, his = two
+    assert hers.memory is not None
+    assert his.memory is not None
+    for turn in hers.memory.list().turns:
+        assert hers.memory.get(turn.turn_id) == turn
+        assert his.memory.get(turn.turn_id) is await his.memory.aget(turn.turn_id) is None
+        assert his.memory.place_of(MARKER, turn.turn_id) == TurnPlace(None)
+        assert await his.memory.aplace_of(MARKER, turn.turn_id) == TurnPlace(None)
+
+
+def test_what_she_recalled_is_new_where_he_says_it(two: tuple[FFAI, FFAI]) -> None:
+    hers, his = two
+    assert hers.memory is not None
+    assert his.memory is not None
+    hers.memory.note_recalled([f"My code is {MARKER}"])
+    prompt = f"My code is {MARKER}\nSo what?"
+    assert hers.memory.without_recalled(prompt) == "So what?"
+    assert hers.memory.without_recalled(prompt, scope=BOB) == prompt
+
+
 def test_her_own_view_shows_it(two: tuple[FFAI, FFAI]) -> None:
     hers, _ = two
     assert hers.memory is not None
@@ -294,6 +373,8 @@ def test_nobody_forgets_what_another_said(two: tuple[FFAI, FFAI]) -> None:
     his.history.forget(ids)
     his.memory.clear()
     assert his.memory.count() == 0
+    assert len(hers.memory.knowledge.list()) == 2
+    assert len(hers.memory.threads.history()) == 1
     assert len(hers.memory.list().turns) == 4
     assert len(hers.history.raw) == 3
 

@@ -99,16 +99,17 @@ class Collection(Ledger):
 
     # Waiting
 
-    def is_waiting(self, up_to: int = sys.maxsize) -> bool:
-        """Tell whether a turn waits that this process can embed now.
+    def is_waiting(self, up_to: int = sys.maxsize, taught_up_to: int = sys.maxsize) -> bool:
+        """Tell whether a turn, or knowledge, waits that this process can embed now.
 
         Args:
             up_to: number of the change up to which turns count.
+            taught_up_to: number of the change up to which knowledge counts.
         """
         if self.closed or not self.embeds or self._indexer.paused:
             return False
         with self.changing:  # a turn leaves the waiting ones a moment before it is in the store
-            return self.journal.read(lambda journal: journal.count_due(up_to)) > 0 or self.knowledge.waits
+            return self.journal.read(lambda journal: journal.count_due(up_to)) > 0 or self.knowledge.waits(taught_up_to)
 
     @property
     def embeds(self) -> bool:
@@ -121,7 +122,8 @@ class Collection(Ledger):
         if not self.is_waiting():
             return
         last = self.journal.read(lambda journal: journal.last_change()) if self.journal.healthy else sys.maxsize
-        self._wait_until(lambda: not self.is_waiting(last), timeout)
+        taught = self.knowledge.last_change()
+        self._wait_until(lambda: not self.is_waiting(last, taught), timeout)
 
     def wait_for_question(self, question: Question, timeout: float | None) -> None:
         """Wait until the turns accepted so far can be found by a question, or the time is over."""
@@ -216,7 +218,7 @@ class Collection(Ledger):
         return MemoryStatus(
             backend=str(getattr(self.embedder, "provider", None) or type(self.embedder).__name__),
             model=embedder_name(self.embedder),
-            dimensions=self._size(),
+            dimensions=self.size(),
             indexed=counts.indexed,
             pending=counts.pending,
             oldest_pending=None if since is None else max(0.0, time.time() - since),
@@ -237,9 +239,9 @@ class Collection(Ledger):
         absent = self.embedder.reason if isinstance(self.embedder, AbsentEmbedder) else None
         other = self.follower.model if self.follower else None
         elsewhere = None if other is None else f"Another process embeds the turns with {other!r}: start this one anew."
-        return self.journal.problem or saving or absent or elsewhere or self._indexer.problem
+        return self.journal.problem or saving or absent or elsewhere or self._indexer.problem or self.knowledge.problem
 
-    def _size(self) -> int | None:
+    def size(self) -> int | None:
         """Tell how many numbers a vector has: as those that are stored, else as the embedder says."""
         size = None if self.model_is_unknown else self.store.dimensions
         size = size or getattr(self.embedder, "dimensions", None)
@@ -256,7 +258,7 @@ class Collection(Ledger):
             self._look_after_others()
             if self.embeds:
                 embedder = self.embedder
-                more = self._indexer.index_some(embedder, self._size, partial(self._keep, embedder, self.epoch))
+                more = self._indexer.index_some(embedder, self.size, partial(self._keep, embedder, self.epoch))
             self._chores_look = min([look for chore in self.chores if (look := chore()) is not None], default=None)
             if self.saver is not None:
                 self.saver.save_if_due(drained=not more)

@@ -52,7 +52,8 @@ def forget(
             texts = [text for turn, _ in collection.store._turns_of(ids) for text in texts_and_parts(turn.text)]
             removed = _drop(collection, ids)
             if with_knowledge:
-                removed |= forget_knowledge(collection, {*asked, *ids}, whole)
+                mine = wanted if turn_ids is None or wanted.allows_all else _settled(collection, wanted)
+                removed |= forget_knowledge(collection, {*asked, *ids}, whole, among=(turn_ids or (), mine))
         removed["cache"] = forget_texts(collection.embedder, texts)
         with _finished_later(collection):
             removed |= _erase(collection, asked)
@@ -111,32 +112,41 @@ def _known(collection: Collection, turn_ids: Ids[str]) -> set[str]:
     }
 
 
-def forget_knowledge(collection: Collection, cited: Ids[str], whole: TurnFilter | None) -> dict[str, int]:
+def forget_knowledge(
+    collection: Collection, cited: Ids[str], whole: TurnFilter | None, *, among: tuple[Ids[str], TurnFilter]
+) -> dict[str, int]:
     """Drop what was made from turns, and all knowledge and threads of a scope that is forgotten whole.
 
     Args:
         collection: whose it is.
         cited: ids of the turns.
         whole: the scope, if all of it is forgotten; people have given way to their conversations.
+        among: ids of turns that may be gone already, or anybody's, and a scope: what was made from them is dropped
+            where it is within that.
     """
+    turn_ids, scope = among
 
-    def change(journal: Journal) -> dict[str, int]:
-        removed = {"knowledge": journal.unteach_citing(cited), "threads": 0}
-        places = [place for place in journal.places() if is_within(place, whole)] if whole is not None else []
-        for place in places:
-            removed["knowledge"] += journal.unteach(place)
-            removed["threads"] += journal.clear_thread(place)
-        return {where: count for where, count in removed.items() if count}
+    def change(journal: Journal) -> tuple[list[str | None], int]:
+        dropped, threads = journal.unteach_citing(cited), 0
+        if turn_ids and not scope.allows_all:
+            places = {place for place in journal.places() if is_within(place, scope)}
+            dropped += journal.unteach_citing(turn_ids, places)
+        for place in journal.places() if whole is not None else ():
+            if whole is not None and is_within(place, whole):
+                dropped, threads = dropped + journal.unteach(place), threads + journal.clear_thread(place)
+        return dropped, threads
 
-    return collection.journal.drop(change)
+    dropped, threads = collection.journal.drop(change)
+    collection.knowledge.forget_vectors(dropped)
+    return {where: count for where, count in (("knowledge", len(dropped)), ("threads", threads)) if count}
 
 
-def forget_entry(collection: Collection, place: str, key: str) -> bool:
-    """Forget what a key has in a place; see :meth:`Knowledge.forget`."""
+def forget_entry(collection: Collection, places: Ids[str], key: str) -> bool:
+    """Forget what a key has in some places; see :meth:`Knowledge.forget`."""
     with collection.saver.kept_still(LONGEST_WRITE) if collection.saver else nullcontext():
-        dropped = collection.knowledge.unteach(place, key)
+        dropped = [place for place in places if collection.knowledge.unteach(place, key)]
         _finish_forgetting_knowledge(collection)
-    return dropped
+    return bool(dropped)
 
 
 def forget_thread(collection: Collection, place: str) -> int:
@@ -148,9 +158,12 @@ def forget_thread(collection: Collection, place: str) -> int:
 
 
 def _finish_forgetting_knowledge(collection: Collection) -> None:
-    if collection.place is not None:
+    if collection.place is None:
+        return
+    with _finished_later(collection):
         erase_knowledge(collection.place)
-        _wait_for_empty_log(collection)
+        if remains := _wait_for_empty_log(collection):
+            raise StoreError(f"What was forgotten is in the journal's log: {remains['journal']}.")
 
 
 def _erase(collection: Collection, turn_ids: Ids[str] = ()) -> dict[str, int]:

@@ -62,8 +62,10 @@ CREATE TABLE knowledge (
     place TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, cites TEXT NOT NULL, content TEXT,
     created_at REAL NOT NULL, updated_at REAL NOT NULL,
     model TEXT, reason TEXT, vectors INTEGER NOT NULL DEFAULT 0, vector BLOB,
-    change INTEGER NOT NULL, UNIQUE (place, key)
+    change INTEGER NOT NULL, UNIQUE (key, place)
 );
+CREATE INDEX knowledge_change ON knowledge (change);
+CREATE INDEX knowledge_waits ON knowledge (model, change) WHERE content IS NOT NULL;
 CREATE TABLE threads (
     place TEXT NOT NULL, number INTEGER NOT NULL, role TEXT NOT NULL, content TEXT NOT NULL, said_at REAL NOT NULL,
     PRIMARY KEY (place, number)

@@ -16,7 +16,12 @@ from ffai.core.similarity import Vector
 _MARKS = ", ".join("?" * len(KNOWLEDGE.split(", ")))
 _NEW = ", ".join(f"{name} = excluded.{name}" for name in KNOWLEDGE.split(", ")[2:] if name != "created_at")
 _IN_ITS_PLACE = f" ON CONFLICT (place, key) DO UPDATE SET {_NEW}, change = excluded.change"
+_FORGOTTEN = "SELECT 1 FROM forgotten WHERE turn_id IN (SELECT value FROM json_each(?))"
+_WITHOUT_VECTORS = KNOWLEDGE.removesuffix(", vector")
 _LAST = "SELECT coalesce(max(value), 0) FROM facts WHERE name = 'knowledge_change'"
+_NO_LIMIT = 2**63 - 1
+_OTHERS = tuple(f"content IS NOT NULL AND model {other}" for other in ("IS NULL AND ?1 IS NOT NULL", "< ?1", "> ?1"))
+"""What has no vector of a model. Each is found by an index, ``IS NOT`` by looking through all there is."""
 
 
 class KnowledgeRow(NamedTuple):
@@ -71,24 +76,28 @@ class JournalKnowledge(JournalDatabase):
 
     # Knowledge
 
-    def teach(self, place: str, key: str, value: str, content: str | None, cites: Sequence[str] = ()) -> None:
-        """Keep a value, in the place of the one with its key if there is one; its vector is made later."""
+    def teach(self, place: str, key: str, value: str, content: str | None, cites: Sequence[str] = ()) -> bool:
+        """Keep a value, in the place of the one with its key if there is one; its vector is made later.
+
+        Returns:
+            Whether it was kept: not if a turn that it was made from has been forgotten meanwhile.
+        """
         now = time.time()
         with self._writing() as db:
+            if cites and db.execute(f"{_FORGOTTEN} LIMIT 1", (json.dumps(list(cites)),)).fetchone():
+                return False
             change = _next_change(db)
             db.execute(
                 f"INSERT INTO knowledge ({KNOWLEDGE}, change) VALUES ({_MARKS}, ?){_IN_ITS_PLACE}",
                 (*KnowledgeRow(place, key, value, json.dumps(list(cites)), content, now, now), change),
             )
+        return True
 
-    def known(self, place: str, key: str) -> KnowledgeRow | None:
-        """Return what has a key in a place."""
-        rows = self._read(f"SELECT {KNOWLEDGE} FROM knowledge WHERE place = ? AND key = ?", place, key)
-        return KnowledgeRow(*rows[0]) if rows else None
-
-    def all_known(self) -> list[KnowledgeRow]:
-        """Return all knowledge, in the order in which it was first taught."""
-        return [KnowledgeRow(*row) for row in self._read(f"SELECT {KNOWLEDGE} FROM knowledge ORDER BY rowid")]
+    def all_known(self, key: str | None = None) -> list[KnowledgeRow]:
+        """Return all knowledge, or what has a key, without vectors, in the order in which it was first taught."""
+        where, values = ("", ()) if key is None else (" WHERE key = ?", (key,))
+        query = f"SELECT {_WITHOUT_VECTORS} FROM knowledge{where} ORDER BY rowid"
+        return [KnowledgeRow(*row) for row in self._read(query, *values)]
 
     def count_knowledge(self) -> int:
         """Count all knowledge."""
@@ -104,7 +113,7 @@ class JournalKnowledge(JournalDatabase):
         """Return what happened to the knowledge after a change, all of one moment."""
         with self._reading() as db:
             last = db.execute(_LAST).fetchone()[0]
-            query = f"SELECT {KNOWLEDGE} FROM knowledge WHERE change > ? ORDER BY rowid"
+            query = f"SELECT {KNOWLEDGE} FROM knowledge WHERE change > ? ORDER BY change"
             rows = [KnowledgeRow(*row) for row in db.execute(query, (change,))]
             dropped = db.execute("SELECT value FROM facts WHERE name = 'knowledge_dropped'").fetchone()
             left = None
@@ -114,14 +123,32 @@ class JournalKnowledge(JournalDatabase):
 
     def without_vector(self, model: str, limit: int) -> list[KnowledgeRow]:
         """Return knowledge that has no vector of a model and was not refused by it, the oldest first."""
-        query = (
-            f"SELECT {KNOWLEDGE} FROM knowledge WHERE content IS NOT NULL AND model IS NOT ? ORDER BY change LIMIT ?"
-        )
-        return [KnowledgeRow(*row) for row in self._read(query, model, limit)]
+        rows: list[KnowledgeRow] = []
+        for others in _OTHERS:
+            if len(rows) < limit:
+                query = f"SELECT {_WITHOUT_VECTORS} FROM knowledge WHERE {others} ORDER BY +change LIMIT ?2"
+                rows += [KnowledgeRow(*row) for row in self._read(query, model, limit - len(rows))]
+        return rows
+
+    def lacks_vectors(self, model: str, up_to: int = _NO_LIMIT) -> bool:
+        """Tell whether there is knowledge as :meth:`without_vector` gives it.
+
+        Args:
+            model: the model.
+            up_to: only what was taught up to this change.
+        """
+        each = [f"EXISTS (SELECT 1 FROM knowledge WHERE {others} AND +change <= ?2)" for others in _OTHERS]
+        return bool(self._read(f"SELECT {' OR '.join(each)}", model, up_to)[0][0])
+
+    def count_without_vector(self, model: str) -> int:
+        """Count knowledge as :meth:`without_vector` gives it."""
+        each = [f"(SELECT count(*) FROM knowledge WHERE {others})" for others in _OTHERS]
+        count: int = self._read(f"SELECT {' + '.join(each)}", model)[0][0]
+        return count
 
     def refused(self, model: str) -> list[KnowledgeRow]:
         """Return knowledge that a model could not embed."""
-        query = f"SELECT {KNOWLEDGE} FROM knowledge WHERE model = ? AND reason IS NOT NULL ORDER BY rowid"
+        query = f"SELECT {_WITHOUT_VECTORS} FROM knowledge WHERE model = ? AND reason IS NOT NULL ORDER BY rowid"
         return [KnowledgeRow(*row) for row in self._read(query, model)]
 
     def keep_vectors(self, rows: Sequence[KnowledgeRow], made: Sequence[Sequence[Vector] | str], model: str) -> None:
@@ -150,24 +177,25 @@ class JournalKnowledge(JournalDatabase):
             which = " WHERE reason IS NOT NULL" if refused_alone else ""
             return db.execute(query + which, (_next_change(db),)).rowcount
 
-    def unteach(self, place: str, keys: Collection[str] | None = None) -> int:
-        """Drop what has some keys in a place, or all of the place; returns how much."""
-        query = "DELETE FROM knowledge WHERE place = ?1 AND (?2 IS NULL OR key IN (SELECT value FROM json_each(?2)))"
-        with self._writing() as db:
-            count = db.execute(query, (place, None if keys is None else json.dumps(list(keys)))).rowcount
-            if count:
-                note_dropped(db)
-            return count
+    def unteach(self, place: str, keys: Collection[str] | None = None) -> list[str | None]:
+        """Drop what has some keys in a place, or all of the place; returns what of each was embedded."""
+        where = "place = ?1 AND (?2 IS NULL OR key IN (SELECT value FROM json_each(?2)))"
+        return self._unteach(where, place, None if keys is None else json.dumps(list(keys)))
 
-    def unteach_citing(self, turn_ids: Collection[str]) -> int:
-        """Drop what was made from some turns; returns how much."""
-        cites = "SELECT 1 FROM json_each(knowledge.cites) WHERE value IN (SELECT value FROM json_each(?))"
-        query = f"DELETE FROM knowledge WHERE cites <> '[]' AND EXISTS ({cites})"
+    def unteach_citing(self, turn_ids: Collection[str], places: Collection[str] | None = None) -> list[str | None]:
+        """Drop what was made from some turns, in some places or in all; returns what of each was embedded."""
+        cites = "SELECT 1 FROM json_each(knowledge.cites) WHERE value IN (SELECT value FROM json_each(?1))"
+        within = "?2 IS NULL OR place IN (SELECT value FROM json_each(?2))"
+        where = f"cites <> '[]' AND EXISTS ({cites}) AND ({within})"
+        return self._unteach(where, json.dumps(list(turn_ids)), None if places is None else json.dumps(list(places)))
+
+    def _unteach(self, where: str, *values: str | None) -> list[str | None]:
         with self._writing() as db:
-            count = db.execute(query, (json.dumps(list(turn_ids)),)).rowcount
-            if count:
+            dropped = [row[0] for row in db.execute(f"SELECT content FROM knowledge WHERE {where}", values)]
+            if dropped:
+                db.execute(f"DELETE FROM knowledge WHERE {where}", values)
                 note_dropped(db)
-            return count
+            return dropped
 
     # Threads
 
@@ -195,6 +223,7 @@ class JournalKnowledge(JournalDatabase):
     def clear_thread(self, place: str) -> int:
         """Drop the messages of a thread; returns how many."""
         with self._writing() as db:
+            _note_forgetting(db)
             return db.execute("DELETE FROM threads WHERE place = ?", (place,)).rowcount
 
     # Both
@@ -207,6 +236,12 @@ class JournalKnowledge(JournalDatabase):
 def note_dropped(db: sqlite3.Connection) -> None:
     """Let other processes see that knowledge was dropped."""
     db.execute("INSERT OR REPLACE INTO facts VALUES ('knowledge_dropped', ?)", (_next_change(db),))
+    _note_forgetting(db)
+
+
+def _note_forgetting(db: sqlite3.Connection) -> None:
+    """Let the log be emptied by whoever can, if that does not work at once."""
+    db.execute("INSERT OR REPLACE INTO facts VALUES ('forgetting', '1')")
 
 
 def take_over_knowledge(db: sqlite3.Connection, knowledge: Sequence[Any], threads: Sequence[Any]) -> None:

@@ -11,7 +11,7 @@ from ffai._text import clean_text
 from ffai.core.arguments import check_dict, check_ids, check_search, check_text
 from ffai.core.memory.forgetting import forget_entry
 from ffai.core.memory.jsontext import to_json
-from ffai.core.memory.knowledge_place import UNSCOPED, place_of
+from ffai.core.memory.knowledge_place import UNSCOPED, place_of, width_of
 from ffai.core.memory.known import Known, known_of
 from ffai.core.memory.question import Mode, Question
 from ffai.core.memory.retrieving import find_knowledge
@@ -72,22 +72,20 @@ class Knowledge:
             ArgumentTypeError: an argument has a wrong type, or holds what JSON can't.
             InvalidArgumentError: the key or the text is blank.
             ScopeValidationError: it can't be stored with the scope.
-            StoreError: it can't be written just now; nothing is kept.
+            StoreError: it can't be written just now, or was made from a turn that has been forgotten meanwhile; nothing
+                is kept.
             ClosedError: the memory was closed.
         """
-        check_text("key", key)
+        self._key(key)
         value = _value_of(content, metadata)
         cited, whose = sorted(check_ids("cites", cites)), self._memory.kept_scope(scope)
         if (redact := self._memory.redact) is not None:
             value = redact_strings(value, redact)
         text = value.get("content")
-        with self._memory._shared.entering:
+        embedded = clean_text(text) if isinstance(text, str) and text.strip() else None
+        with self._memory._shared.keeping:
             self._memory._open.knowledge.teach(
-                self._place(whose, shared=shared),
-                clean_text(key),
-                to_json(value, "content"),
-                clean_text(text) if isinstance(text, str) and text.strip() else None,
-                cited,
+                self._place(whose, shared=shared), self._key(key), to_json(value, "content"), embedded, cited
             )
 
     @scope_taken_now
@@ -104,6 +102,11 @@ class Knowledge:
         """Await :meth:`learn`."""
         await asyncio.to_thread(self.learn, key, content, metadata, scope=scope, cites=cites, shared=shared)
 
+    def _key(self, key: str) -> str:
+        """Return a key as it is kept: a secret in it is replaced, as in what it stands for."""
+        redact = self._memory.redact or (lambda text: text)
+        return redact(clean_text(check_text("key", key)))
+
     @staticmethod
     def _place(whose: MemoryScope, *, shared: bool) -> str:
         place = place_of(whose)
@@ -119,12 +122,10 @@ class Knowledge:
             ScopeValidationError, ArgumentTypeError: an argument can't be used.
             StoreError: it can't be read just now.
         """
-        check_text("key", key)
-        asked, store = self._memory._asked_scope(scope), self._memory._collection.knowledge
-        for place in _from_narrow_to_wide(asked):
-            if (row := store.known(place, clean_text(key))) is not None:
-                return known_of(row)
-        return None
+        kept, asked = self._key(key), self._memory._asked_scope(scope)
+        rows = self._memory._collection.knowledge.all_known(kept)
+        found = {width: row for row in rows if (width := width_of(row.place, asked)) is not None}
+        return known_of(found[min(found)]) if found else None
 
     @scope_taken_now
     async def aget(self, key: str, *, scope: Scope | None = None) -> Known | None:
@@ -138,10 +139,11 @@ class Knowledge:
             ScopeValidationError, ArgumentTypeError: an argument can't be used.
             StoreError: the files can't be written just now.
         """
-        check_text("key", key)
-        whose = self._memory.kept_scope(scope)
+        kept, whose = self._key(key), self._memory.kept_scope(scope)
         places = dict.fromkeys(self._place(whose, shared=shared) for shared in (True, False))
-        return sum(forget_entry(self._memory._open, place, clean_text(key)) for place in places) > 0
+        collection = self._memory._open
+        self._memory._shared.recalled.clear()
+        return forget_entry(collection, places, kept)
 
     @scope_taken_now
     async def aforget(self, key: str, *, scope: Scope | None = None) -> bool:
@@ -237,10 +239,3 @@ def _value_of(content: Any, metadata: Any) -> dict[str, Any]:
         check_dict("metadata", metadata)
         value["metadata"] = dict(metadata)
     return value
-
-
-def _from_narrow_to_wide(asked: MemoryScope) -> list[str]:
-    person = MemoryScope(actor_id=asked.actor_id, actor_type=asked.actor_type)
-    conversation = MemoryScope(conversation_id=asked.conversation_id)
-    places = [place_of(scope) for scope in (asked, person, conversation, NO_SCOPE)]
-    return list(dict.fromkeys(places if asked.as_dict() else [UNSCOPED, *places]))

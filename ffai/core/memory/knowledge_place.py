@@ -69,6 +69,30 @@ def is_seen(place: str, asked: MemoryScope, wanted: TurnFilter) -> bool:
     return own.items() <= theirs.items()
 
 
+def width_of(place: str, asked: MemoryScope) -> int | None:
+    """Tell how much wider than what is asked for a place is; ``None`` where it is not a wider one.
+
+    Args:
+        place: whose knowledge it is.
+        asked: the scope that was asked for.
+
+    Examples:
+        >>> asked = MemoryScope.user("alice", conversation="trip")
+        >>> person, conversation = MemoryScope.user("alice"), MemoryScope(conversation_id="trip")
+        >>> [width_of(place_of(scope), asked) for scope in (asked, person, conversation, MemoryScope())]
+        [0, 1, 2, 3]
+        >>> width_of(place_of(MemoryScope.user("bob")), asked)
+    """
+    own, theirs = _named(scope_at(place)), _named(asked)
+    if place == UNSCOPED:
+        return -1 if not asked.as_dict() else None
+    if not own.items() <= theirs.items():
+        return None
+    return 2 * ("actor_id" not in own and "actor_id" in theirs) + (
+        "conversation_id" not in own and "conversation_id" in theirs
+    )
+
+
 def _without_source(wanted: TurnFilter) -> TurnFilter:
     """Leave out where turns came from: knowledge was taught."""
     return TurnFilter(tuple(one for one in wanted.conditions if one.field.name != "source_type"), wanted.people)

@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffai._fork import held_over_forks
-from ffai.core.conversation_id import internal_id
-from ffai.core.embeddings.protocol import Embedder, embedder_name, forget_texts
+from ffai.core.embeddings.protocol import embedder_name, forget_texts
+from ffai.core.memory.backoff import MAX_TRIES, is_transient, wait_before_next
 from ffai.core.memory.halving import embed_or_halve, told
-from ffai.core.memory.identity import NewTurn
 from ffai.core.memory.journal_knowledge import JournalKnowledge, KnowledgeRow
+from ffai.core.memory.knowledge_index import KnowledgeIndex, Taught
 from ffai.core.memory.selection import Selection
-from ffai.core.memory.turn_store import TurnVectorStore
+from ffai.core.memory.steady_journal import HEAL_EVERY
 from ffai.core.memory.vectorise import embed_turns, texts_and_parts
-from ffai.core.memory.words import words_of
-from ffai.core.similarity import Vector
-from ffai.errors import JournalError
+from ffai.errors import JournalError, StoreError
 
 if TYPE_CHECKING:
     from ffai.core.memory.collection import Collection
+    from ffai.core.memory.journal import Journal
 
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 16
 """Entries that are embedded in one call at the most."""
-PAUSE_AFTER_ERROR = 30.0
+LONGEST_PAUSE = 30.0
+"""Seconds between two tries at the most."""
 
 
 class KnowledgeStore:
@@ -46,15 +46,12 @@ class KnowledgeStore:
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
         self._reading = held_over_forks(threading.Lock())
-        self._not_before = 0.0
-        self._begin(None, "")
-
-    def _begin(self, embedder: Embedder | None, journal_id: str) -> None:
-        self._embedder, self._journal_id, self._seen = embedder, journal_id, 0
-        self._index = TurnVectorStore()
-        """The entries that have vectors, as turns."""
-        self._rows: dict[str, KnowledgeRow] = {}
-        """Each of them by the id that it has there."""
+        self._index = KnowledgeIndex()
+        self._not_before, self._tries = 0.0, 0
+        self._all_again, self._in_log = False, False
+        self._none_waits_in: tuple[str, str, int] | None = None
+        self.problem: str | None = None
+        """Why nothing is embedded just now."""
 
     # Changing and reading
 
@@ -63,25 +60,25 @@ class KnowledgeStore:
 
         Raises:
             JournalError: it can't be written just now; nothing is kept.
+            StoreError: a turn that it was made from has been forgotten meanwhile; nothing is kept.
         """
-        self._collection.journal.in_file(lambda journal: journal.teach(place, key, value, content, cites))
+        kept = self._collection.journal.in_file(lambda journal: journal.teach(place, key, value, content, cites))
+        if not kept:
+            raise StoreError(f"{key!r} was made from a turn that has been forgotten; it is not kept.")
+        self.changed()
+
+    def changed(self) -> None:
+        """Let the worker look after what was written."""
+        self._in_log = True
         self._collection.wake()
 
-    def known(self, place: str, key: str) -> KnowledgeRow | None:
-        """Return what has a key in a place.
+    def all_known(self, key: str | None = None) -> list[KnowledgeRow]:
+        """Return all there is, or what has a key, in the order in which it was first taught.
 
         Raises:
             JournalError: it can't be read just now.
         """
-        return self._collection.journal.look(lambda journal: journal.known(place, key))
-
-    def all_known(self) -> list[KnowledgeRow]:
-        """Return all there is, in the order in which it was first taught.
-
-        Raises:
-            JournalError: it can't be read just now.
-        """
-        return self._collection.journal.look(lambda journal: journal.all_known())
+        return self._collection.journal.look(lambda journal: journal.all_known(key))
 
     def unteach(self, place: str, key: str) -> bool:
         """Drop what has a key in a place; tells whether there was something.
@@ -89,149 +86,180 @@ class KnowledgeStore:
         Raises:
             JournalError: it can't be written just now; nothing is dropped.
         """
-        row = self.known(place, key)
         dropped = self._collection.journal.drop(lambda journal: journal.unteach(place, [key]))
-        if row is not None and row.content is not None:
-            forget_texts(self._collection.embedder, texts_and_parts(row.content))
-        return dropped > 0
+        self.forget_vectors(dropped)
+        return bool(dropped)
+
+    def forget_vectors(self, contents: Sequence[str | None]) -> None:
+        """Let the embedder drop what it keeps of what was dropped."""
+        texts = [text for content in contents if content is not None for text in texts_and_parts(content)]
+        forget_texts(self._collection.embedder, texts)
 
     # Searching
 
-    def select(self, seen: Callable[[str], bool]) -> tuple[Selection, dict[str, KnowledgeRow]]:
+    def select(
+        self, seen: Callable[[str], bool], *, size: int | None, by_words: bool
+    ) -> tuple[Selection, Mapping[str, Taught]]:
         """Return the entries that can be searched and are seen, with what other processes did.
 
         A journal that can't be read just now changes nothing.
 
         Args:
             seen: tells of a place whether its knowledge is.
+            size: of the vectors that are to be compared with; ``None`` where there are none.
+            by_words: whether those without a vector are among them.
 
         Returns:
-            The entries as turns, and all rows by the ids of these.
+            The entries as turns, and all by the ids of these.
         """
         with self._reading:
             with suppress(JournalError):
-                self._refresh()
-            table, count = self._index._snapshot()
-            rows = self._rows
-        places = {place: seen(place) for place in {row.place for row in rows.values()}}
-        among = [entry for entry in range(count) if (row := rows.get(table.ids[entry])) and places[row.place]]
-        return Selection(table, count, None if len(among) == count else np.array(among, dtype=np.intp)), rows
+                self._refresh(size)
+            (table, count), taught = self._index.snapshot(), self._index.taught
+        places = {place: seen(place) for place in {one.row.place for one in taught.values()}}
 
-    def _refresh(self) -> None:
+        def is_among(entry: int) -> bool:
+            one = taught.get(table.ids[entry])
+            return one is not None and places[one.row.place] and (by_words or one.is_embedded)
+
+        among = [entry for entry in range(count) if is_among(entry)]
+        return Selection(table, count, None if len(among) == count else np.array(among, dtype=np.intp)), taught
+
+    def _refresh(self, size: int | None) -> None:
         embedder, journal = self._collection.embedder, self._collection.journal
         journal_id, last = journal.look(lambda journal: (journal.journal_id, journal.knowledge_change()))
-        if embedder is not self._embedder or journal_id != self._journal_id or last < self._seen:
-            self._begin(embedder, journal_id)
-        if last == self._seen:
-            return
-        changes = journal.look(lambda journal: journal.knowledge_since(self._seen))
-        gone = {known for known, row in self._rows.items() if changes.left is not None and row[:2] not in changes.left}
-        changed = {_id_of(row) for row in changes.rows}
-        found = [row for row in changes.rows if row.vector is not None and row.model == embedder_name(embedder)]
-        size = self._collection.store.dimensions or (_vectors_of(found[-1])[0].size if found else None)
-        found = [row for row in found if _vectors_of(row)[0].size == size]  # two models may have one name
-        self._index._drop(gone | changed)
-        self._index._put([(_as_turn(row), _vectors_of(row)) for row in found])
-        _add_words(self._index)
-        rest = {known: row for known, row in self._rows.items() if known not in gone and known not in changed}
-        self._rows = rest | {_id_of(row): row._replace(vector=None) for row in found}
-        self._seen = changes.last
+        index = self._index
+        if not index.is_of(embedder, journal_id, size, last):
+            index = KnowledgeIndex(embedder, journal_id, size)
+        if last != index.seen:
+            index.follow(journal.look(lambda journal: journal.knowledge_since(index.seen)))
+        self._index = index
 
     # Embedding
 
-    @property
-    def waits(self) -> bool:
-        """Whether something waits for a vector that can be made now."""
+    def waits(self, up_to: int = sys.maxsize) -> bool:
+        """Tell whether something waits for a vector that can be made now.
+
+        Args:
+            up_to: number of the change up to which it counts.
+        """
         if time.monotonic() < self._not_before:
             return False
+        name = embedder_name(self._collection.embedder)
+
+        def look(journal: Journal) -> bool:
+            state = journal.journal_id, name, journal.knowledge_change()
+            if state == self._none_waits_in:
+                return False
+            waits = journal.lacks_vectors(name, up_to)
+            if not waits and up_to == sys.maxsize:
+                self._none_waits_in = state
+            return waits
+
         with suppress(JournalError):
-            return bool(self._without_vector(1))
+            return self._collection.journal.look(look)
         return False
+
+    def last_change(self) -> int:
+        """Return the number of the last change, as far as it can be told just now."""
+        with suppress(JournalError):
+            return self._collection.journal.look(JournalKnowledge.knowledge_change)
+        return sys.maxsize
 
     def count(self) -> int:
         """Count all there is; 0 where that can't be told just now."""
         with suppress(JournalError):
-            return self._collection.journal.look(lambda journal: journal.count_knowledge())
+            return self._collection.journal.look(JournalKnowledge.count_knowledge)
         return 0
 
     def count_waiting(self) -> int:
-        """Count what waits for a vector."""
+        """Count what waits for a vector; 0 where that can't be told just now."""
+        name = embedder_name(self._collection.embedder)
         with suppress(JournalError):
-            return len(self._without_vector(-1))
+            return self._collection.journal.look(lambda journal: journal.count_without_vector(name))
         return 0
 
     def refused(self) -> list[KnowledgeRow]:
-        """Return what could not be embedded, with the reasons."""
+        """Return what could not be embedded, with the reasons.
+
+        Raises:
+            JournalError: it can't be read just now.
+        """
         name = embedder_name(self._collection.embedder)
         return self._collection.journal.look(lambda journal: journal.refused(name))
 
     def retry_failed(self) -> int:
         """Let what could not be embedded be tried again; returns how much."""
-        self._not_before = 0.0
+        self._go_on()
+        count = 0
         with suppress(JournalError):
             if self.refused():
                 change = partial(JournalKnowledge.embed_knowledge_again, refused_alone=True)
-                return self._collection.journal.in_file(change)
-        return 0
+                count = self._collection.journal.in_file(change)
+        self._collection.wake()
+        return count
 
     def embed_again(self) -> None:
         """Let all knowledge wait for a vector of another model, that may have the name of the one before."""
+        self._go_on()
+        self._all_again = True
         with suppress(JournalError):
-            self._collection.journal.in_file(JournalKnowledge.embed_knowledge_again)
+            self._begin_again()
 
-    def _without_vector(self, limit: int) -> list[KnowledgeRow]:
-        name = embedder_name(self._collection.embedder)
-        return self._collection.journal.look(lambda journal: journal.without_vector(name, limit))
+    def _begin_again(self) -> None:
+        if self._all_again:
+            self._collection.journal.in_file(JournalKnowledge.embed_knowledge_again)
+            self._all_again = False
 
     def __call__(self) -> float | None:
         """Embed some of what waits; tell when to come again."""
         if self._collection.closed or not self._collection.embeds:
+            self._empty_log()
             return None
         if (pause := self._not_before - time.monotonic()) > 0.0:
             return pause
         try:
-            rows = self._without_vector(AT_ONCE)
+            self._begin_again()
+            rows = self._due() if self.waits() else []
             if rows:
                 self._embed(rows)
+            else:
+                self._empty_log()
         except JournalError as error:
-            self._postpone(error)
+            self._postpone(error, HEAL_EVERY)
+            return HEAL_EVERY
         return 0.0 if rows else None
 
+    def _due(self) -> list[KnowledgeRow]:
+        name = embedder_name(self._collection.embedder)
+        return self._collection.journal.look(lambda journal: journal.without_vector(name, AT_ONCE))
+
     def _embed(self, rows: Sequence[KnowledgeRow]) -> None:
-        collection, embedder = self._collection, self._collection.embedder
+        collection, embedder, size = self._collection, self._collection.embedder, self._collection.size()
         collection.queries.let_pass()
         try:
-            made = embed_or_halve([row.content or "" for row in rows], lambda some: embed_turns(embedder, some))
+            made = embed_or_halve([row.content or "" for row in rows], lambda some: embed_turns(embedder, some, size))
         except BaseException as error:  # noqa: BLE001 - a library in Rust panics with one
-            self._postpone(error)
+            self._tries += 1
+            pause = wait_before_next(error, min(self._tries, MAX_TRIES)) if is_transient(error) else LONGEST_PAUSE
+            self._postpone(error, min(pause, LONGEST_PAUSE))
             return
         with collection.changing:
             if embedder is collection.embedder and not collection.closed:
                 collection.journal.in_file(lambda journal: journal.keep_vectors(rows, made, embedder_name(embedder)))
+        self._go_on()
+        self._in_log = True
 
-    def _postpone(self, error: BaseException) -> None:
-        logger.warning("Knowledge can't be embedded just now, it is tried again: %s", told(error))
-        self._not_before = time.monotonic() + PAUSE_AFTER_ERROR
+    def _empty_log(self) -> None:
+        """Move what was written into the database: the journal's log would grow as long as no turn is saved."""
+        if self._in_log:
+            self._in_log = False
+            self._collection.journal.active.checkpoint()
 
+    def _go_on(self) -> None:
+        self._not_before, self._tries, self.problem = 0.0, 0, None
 
-def _id_of(row: KnowledgeRow) -> str:
-    return f"{row.place}\n{row.key}"
-
-
-def _as_turn(row: KnowledgeRow) -> NewTurn:
-    """Give an entry as a turn that stands in no conversation with another one."""
-    notes: dict[str, Any] = {"scope": {"conversation_id": internal_id(_id_of(row))}}
-    turn = {"role": "assistant", "content": [], "timestamp": row.updated_at, "metadata": {"ffai": notes}}
-    return NewTurn(_id_of(row), row.content or "", json.dumps(turn), "{}")
-
-
-def _vectors_of(row: KnowledgeRow) -> list[Vector]:
-    return list(np.frombuffer(row.vector or b"").reshape(row.vectors, -1))
-
-
-def _add_words(index: TurnVectorStore) -> None:
-    table, count = index._snapshot()
-    start = table.messages.with_words
-    turns = [table.turn(entry) for entry in range(start, count)]
-    words = [(words_of(turn.text), words_of("")) for turn in turns]
-    index._change_messages(table, lambda messages: messages.add_words(start, turns, words))
+    def _postpone(self, error: BaseException, pause: float) -> None:
+        self.problem = f"Knowledge can't be embedded just now, it is tried again: {told(error)}"
+        logger.warning("%s", self.problem)
+        self._not_before = time.monotonic() + pause

@@ -198,7 +198,7 @@ class Memory(Upkeep):
         _check_choice("durability", durability, Durability)
         _check_choice("on_model_change", on_model_change, OnModelChange)
         check_local(place.folder)
-        with self._shared.entering:
+        with self._shared.keeping, self._shared.entering:
             own = self._open
             if own.place is None:
                 self._shared.collection = joining.move_to(own, lambda: self._share(place, durability, on_model_change))

@@ -17,8 +17,9 @@ HISTORY, CONTEXT, RULE, QUESTION = "Previous conversation:", "Context from memor
 """What stands around recalled text in a prompt that asks for an answer from memory."""
 
 _WRAPPED = re.compile(rf"\s*(?:{HISTORY}\s*{RULE}\s*)?(?:{CONTEXT}\s*{RULE}\s*)?{QUESTION}(.*)", re.DOTALL)
+_MARK = " \t>*-\u2022\"'\u201c\u201d`"
+"""What may stand around a line that is quoted."""
 _MARKS = r"[ \t>*\-\u2022\"'\u201c\u201d`]*"
-_BEFORE, _AFTER = re.compile(rf"(?:^|\n){_MARKS}\Z"), re.compile(rf"{_MARKS}(?:\r?\n|\Z)")
 
 Key = tuple[str | None, str]
 """For whom it was recalled, and the text."""
@@ -36,8 +37,8 @@ class Recalled:
 
     def __init__(self) -> None:
         self._lock = held_over_forks(threading.Lock())
-        self._texts: OrderedDict[Key, str] = OrderedDict()
-        self._shortest = SHORTEST
+        self._texts: OrderedDict[Key, tuple[str, str]] = OrderedDict()
+        """What each stands for, and its first line."""
 
     def note(self, texts: Iterable[str], actor_id: str | None = None, *, instead: str = "") -> None:
         """Note texts that are handed out.
@@ -50,11 +51,15 @@ class Recalled:
         with self._lock:
             for text in texts:
                 if len(text) >= SHORTEST:
-                    self._texts[actor_id, text] = instead
+                    self._texts[actor_id, text] = instead, _bare(text.partition("\n")[0])
                     self._texts.move_to_end((actor_id, text))
             while len(self._texts) > MOST:
                 self._texts.popitem(last=False)
-            self._shortest = min((len(text) for _, text in self._texts), default=SHORTEST)
+
+    def clear(self) -> None:
+        """Know of none: something was forgotten, and who says it again says something new."""
+        with self._lock:
+            self._texts.clear()
 
     def without(self, prompt: str, actor_id: str | None = None) -> str:
         """Return what is new in a prompt: without the texts that were handed out, where they fill whole lines.
@@ -66,10 +71,15 @@ class Recalled:
         Returns:
             What is left, without what frames recalled text; the prompt itself where nothing would be.
         """
-        if not self._texts or len(prompt) < self._shortest:
+        if not self._texts:
             return prompt
+        lines = {_bare(line) for line in prompt.split("\n")}  # to look for each text itself takes 100 times as long
         with self._lock:
-            known = [(text, instead) for (whose, text), instead in self._texts.items() if whose in (None, actor_id)]
+            known = [
+                (text, instead)
+                for (whose, text), (instead, first) in self._texts.items()
+                if first in lines and whose in (None, actor_id)
+            ]
         left = prompt
         for text, instead in sorted(known, key=lambda pair: -len(pair[0])):
             if text in left:
@@ -80,16 +90,12 @@ class Recalled:
         return (framed[1] if framed else left).strip() or prompt
 
 
+def _bare(line: str) -> str:
+    """Return a line without what may stand around it."""
+    return line.strip(_MARK + "\r")
+
+
 def _cut(prompt: str, text: str, instead: str) -> str:
-    """Take a text out of a prompt wherever it fills whole lines."""
-    pieces, at = [], 0
-    while (found := prompt.find(text, at)) >= 0:
-        before, after = _BEFORE.search(prompt[at:found]), _AFTER.match(prompt, found + len(text))
-        if (before is None and not (found == at == 0)) or after is None:
-            pieces.append(prompt[at : found + len(text)])
-            at = found + len(text)
-            continue
-        start = found if before is None else at + before.start()
-        pieces += [prompt[at:start], "\n" if before is not None and before[0].startswith("\n") else "", instead]
-        at = after.end()
-    return "".join([*pieces, prompt[at:]])
+    """Put something else in the place of a text wherever that fills whole lines."""
+    whole_lines = re.compile(rf"^{_MARKS}{re.escape(text)}{_MARKS}(\r?\n|\Z)", re.MULTILINE)
+    return whole_lines.sub(lambda found: instead + found[1] if instead else "", prompt)

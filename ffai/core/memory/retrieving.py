@@ -69,7 +69,12 @@ def find_place(
     collection: Collection, embedder: Embedder, vectors: Sequence[Vector], question: Question, *, turn_id: str
 ) -> TurnPlace | None:
     """Find out where a turn stands: all turns are put in order. ``None`` as for :func:`find_all`."""
-    place = asking.place_of_turn(collection, vectors, question, turn_id)
+    try:
+        place = asking.place_of_turn(collection, vectors, question, turn_id)
+    except DimensionError:
+        if collection.is_current(embedder):
+            raise
+        return None
     return TurnPlace(*place) if collection.is_current(embedder) else None
 
 
@@ -94,10 +99,11 @@ def find_knowledge(
 def _known(
     collection: Collection, vectors: Sequence[Vector], question: Question, seen: Callable[[str], bool]
 ) -> tuple[Known, ...]:
-    selection, rows = collection.knowledge.select(seen)
+    by_words, size = question.mode == "keyword" or not vectors, vectors[0].size if vectors else None
+    selection, taught = collection.knowledge.select(seen, size=size, by_words=by_words)
     if not len(selection):
         return ()
     ranker = asking.ranker(selection, vectors[:1], replace(question, half_life=None))
     found = ranker.best(question.top_k)
     ids = selection.table.ids
-    return tuple(known_of(rows[ids[entry]], score, ranker.explain(entry)) for entry, score in found)
+    return tuple(known_of(taught[ids[entry]].row, score, ranker.explain(entry)) for entry, score in found)

@@ -16,6 +16,8 @@ class Shared:
         self.collection = collection
         self.entering = held_over_forks(threading.Lock())
         """Held between a turn that comes in and the end, or the move to files."""
+        self.keeping = held_over_forks(threading.RLock())
+        """Held while something is taught, which may have to wait for the disk, and before the turns move to files."""
         self.recalled = Recalled()
         self.closed, self.is_last = False, False
         """Whether it was closed, and whether nobody else in this process uses the same files."""

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from os.path import isfile as is_file  # unlike a path's own method, it tells that a path is too long by a no
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,7 +51,7 @@ class SteadyJournal:
         """Turns without a vector that are in the file while it can't be written: they wait until it can."""
         self.notes: list[str] = []
         """What was damaged, and where it is now."""
-        self._tried_at, self._lost = 0.0, 0
+        self._tried_at, self._lost, self._closed = 0.0, 0, False
         renew_after_fork(self)
         if path is None:
             self.active = Journal(IN_MEMORY)
@@ -145,12 +146,14 @@ class SteadyJournal:
             JournalError: the file can't be written just now; nothing is changed.
         """
         with self._healing, self._switching:
-            if not self.heal(now=True):
-                raise JournalError(str(self.problem))
+            if self._closed or not self.heal(now=True):
+                raise JournalError(self.problem or "The journal is closed.")
             try:
                 return change(self.active)
-            except DamagedFileError as error:
-                raise JournalError(str(error)) from error
+            except DamagedFileError as damage:
+                if self._path is None or self._recover(self._path, damage) is self._spare:
+                    raise JournalError(str(damage)) from damage
+                return self._on_the_rest(change)
 
     def drop(self, change: Callable[[Journal], T]) -> T:
         """Make a change that drops turns: in the file, or not at all.
@@ -171,9 +174,31 @@ class SteadyJournal:
         """
         with self._switching:
             try:
+                if self._file is None and self._path is not None:
+                    return self._look_at(self._path, look)
                 return look(self._file or self.active)
-            except DamagedFileError as error:
-                raise JournalError(str(error)) from error
+            except DamagedFileError as damage:
+                if self._path is None or self._file is None or self._spare is not None:
+                    raise JournalError(str(damage)) from damage
+                self._recover(self._path, damage)
+                return self._on_the_rest(look)
+
+    def _on_the_rest(self, use: Callable[[Journal], T]) -> T:
+        """Use what is left of a file that was found to be damaged."""
+        try:
+            return use(self.active)
+        except DamagedFileError as damage:
+            raise JournalError(str(damage)) from damage
+
+    def _look_at(self, path: Path, look: Callable[[Journal], T]) -> T:
+        """Look something up in the file, that is not open just now: it can't be written, or all was closed."""
+        if not is_file(path):
+            raise JournalError(f"The journal {str(path)!r} is not there. {self.problem or ''}".rstrip())
+        journal = Journal(path, durability=self._durability, wait=0.0)
+        try:
+            return look(journal)
+        finally:
+            journal.close()
 
     def follow(self) -> bool:
         """Open the file anew where another process has found it damaged, and moved it aside.
@@ -272,11 +297,18 @@ class SteadyJournal:
     def close(self) -> None:
         """Close the files. What could not be written is said, with how many turns it is."""
         with self._healing, self._switching:
+            if self._closed:
+                return
             if not self.heal(now=True):
                 self._lost = self.not_durable
                 logger.error("%d turns are lost: %s", self._lost, self.problem)
-            for journal in (self.active, self._spare, self._file):
-                if journal is not None:
-                    journal.close()  # closing one a second time does nothing
-            self._spare = self._file = None
+            self._closed = True
+            if self._path is None:
+                self._file = self.active  # what was taught can be looked up as long as the memory is there
+            else:
+                for journal in (self.active, self._spare, self._file):
+                    if journal is not None:
+                        journal.close()  # closing one a second time does nothing
+                self._file = None
+            self._spare = None
             self.active = Journal(IN_MEMORY)  # one who still looks finds nothing

@@ -12,6 +12,7 @@ from ffai.core.memory.forgetting import forget_thread
 from ffai.core.memory.journal_knowledge import ThreadRow
 from ffai.core.memory.knowledge_place import place_of
 from ffai.core.scope_policy import Scope, scope_taken_now
+from ffai.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
     from ffai.core.memory.recall import Recall
@@ -52,13 +53,12 @@ class Threads:
         """
         check_whole("keep", keep, least=0)
         redact = self._memory.redact or (lambda text: text)
-        for role, content in messages:
-            check_str("role", role)
-            check_str("content", content)
-        kept = [(clean_text(role), redact(clean_text(content))) for role, content in messages]
+        kept = [(role, redact(content)) for role, content in map(_checked, messages)]
         place = place_of(self._memory.kept_scope(scope))
-        with self._memory._shared.entering:
-            self._memory._open.journal.in_file(lambda journal: journal.add_to_thread(place, kept, keep))
+        with self._memory._shared.keeping:
+            collection = self._memory._open
+            collection.journal.in_file(lambda journal: journal.add_to_thread(place, kept, keep))
+            collection.knowledge.changed()
 
     @scope_taken_now
     async def aadd(self, messages: Sequence[tuple[str, str]], *, scope: Scope | None = None, keep: int = 40) -> None:
@@ -98,3 +98,12 @@ class Threads:
     async def aclear(self, *, scope: Scope | None = None) -> int:
         """Await :meth:`clear`."""
         return await asyncio.to_thread(self.clear, scope=scope)
+
+
+def _checked(message: tuple[str, str]) -> tuple[str, str]:
+    if isinstance(message, str) or not isinstance(message, Sequence) or len(message) != 2:
+        raise ArgumentTypeError(f"messages must be pairs of a role and a content, not {message!r:.100}.")
+    role, content = message
+    check_str("role", role)
+    check_str("content", content)
+    return clean_text(role), clean_text(content)

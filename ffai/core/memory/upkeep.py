@@ -202,7 +202,9 @@ class Upkeep(Retrieval):
         ids, wanted = None if turn_ids is None else check_ids("turn_ids", turn_ids), self._wanted(where, scope)
         if ids is None and (wanted.allows_all or (where is None and scope is None)):
             raise InvalidArgumentError("forget needs turn_ids, where or scope; clear() forgets everything.")
-        return forgetting.forget(self._open, ids, wanted)
+        collection = self._open
+        self._shared.recalled.clear()
+        return forgetting.forget(collection, ids, wanted)
 
     @scope_taken_now
     async def aforget(
@@ -223,11 +225,12 @@ class Upkeep(Retrieval):
         Raises:
             StoreError: the files can't be written just now; forget them later.
         """
-        wanted = self._wanted(None, None)
+        wanted, collection = self._wanted(None, None), self._open
+        self._shared.recalled.clear()
         if wanted.allows_all:
-            forgetting.clear(self._open)
+            forgetting.clear(collection)
         else:
-            forgetting.forget(self._open, None, wanted)
+            forgetting.forget(collection, None, wanted)
 
     def when_forgotten(self, call: Forgotten) -> None:
         """Call something whenever turns are forgotten, so that it drops what it keeps of them.

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -325,3 +326,106 @@ def test_the_filters_and_the_ids_must_agree(opened: Opener) -> None:
     memory.flush()
     assert memory.forget(marked, where={"about": "something else"}).count == 0
     assert memory.forget(marked, where={"about": MARKER}).count == 1
+
+
+# What was made from turns, and what belongs to a scope
+
+
+ALICE, BOB = MemoryScope.user("alice"), MemoryScope.user("bob")
+
+
+def taught(memory: Memory) -> list[str]:
+    return [known.key for known in memory.knowledge.list()]
+
+
+@pytest.mark.parametrize("state", ["indexed", "waiting", "failed"])
+def test_what_was_made_from_a_turn_is_forgotten_with_it(opened: Opener, tmp_path: Path, state: str) -> None:
+    embedder = FakeEmbedder(fail=lambda text: ValueError("too hot") if MARKER in text and state == "failed" else None)
+    memory = opened(tmp_path, embedder)
+    if state == "waiting":
+        embedder.gate.clear()
+    marked, other = fill(memory), memory.remember("Other?", "Yes.")
+    if state != "waiting":
+        memory.flush()
+    memory.knowledge.learn("both", {"content": "A summary.", "more": MARKER}, cites=[other, marked])
+    memory.knowledge.learn("other", "Another.", cites=[other])
+    memory.knowledge.learn("plain", "No source.")
+    result = memory.forget(marked)
+    embedder.gate.set()
+    assert result.removed["knowledge"] == 1
+    assert taught(memory) == ["other", "plain"]
+    assert found_in(tmp_path) == []
+    assert memory.forget("unknown").removed.get("knowledge") is None
+
+
+@pytest.mark.parametrize("how", ["whole", "scoped"])
+def test_a_capsule_outlives_turns_that_expire_and_goes_when_they_are_forgotten(
+    opened: Opener, tmp_path: Path, how: str
+) -> None:
+    memory = opened(tmp_path)
+    end = time.time() + 0.2
+    marked = memory.remember("Hi", MARKER, scope=ALICE, expires_at=end)
+    memory.knowledge.learn("hers", "A summary.", cites=[marked], scope=ALICE)
+    memory.knowledge.learn("his", "A summary.", cites=[marked], scope=BOB)
+    memory.flush()
+    while found_in(tmp_path):
+        assert time.time() < end + 30
+        memory.remember("Another", "Hello")
+        memory.flush()
+    assert taught(memory) == ["hers", "his"]
+    if how == "scoped":
+        assert "knowledge" not in memory.scoped(BOB).forget(["unknown"]).removed
+        assert memory.scoped(ALICE).forget(marked).removed["knowledge"] == 1
+        assert taught(memory) == ["his"]
+    else:
+        assert memory.forget(marked).removed["knowledge"] == 2
+        assert taught(memory) == []
+
+
+@pytest.mark.parametrize("how", ["forget", "clear"])
+def test_forgetting_a_scope_takes_its_knowledge_and_threads_and_nobody_elses(
+    opened: Opener, tmp_path: Path, how: str
+) -> None:
+    memory = opened(tmp_path)
+    trip = MemoryScope.user("alice", conversation="trip")
+    places = {"all": None, "alice": ALICE, "trip": trip, "bob": BOB, "any": MemoryScope(conversation_id="trip")}
+    for name, scope in places.items():
+        memory.knowledge.learn(name, MARKER if name in {"alice", "trip"} else "x", scope=scope)
+        memory.threads.add([("user", MARKER if name in {"alice", "trip"} else "x")], scope=scope)
+    memory.knowledge.learn("hidden", "x", shared=False)
+    memory.flush()
+    if how == "clear":
+        memory.scoped(ALICE).clear()
+    else:
+        result = memory.forget(scope=ALICE)
+        assert (result.removed["knowledge"], result.removed["threads"]) == (2, 2)
+    assert taught(memory) == ["all", "bob", "any", "hidden"]
+    left = [name for name, scope in places.items() if memory.threads.history(scope=scope)]
+    assert left == ["all", "bob", "any"]
+    assert found_in(tmp_path) == []
+
+
+def test_forgetting_some_turns_of_a_scope_leaves_its_knowledge(opened: Opener) -> None:
+    memory = opened()
+    turn_id = memory.remember("Hi", "Hello", scope=ALICE, metadata={"n": 1})
+    memory.knowledge.learn("hers", "x", scope=ALICE)
+    memory.threads.add([("user", "x")], scope=ALICE)
+    memory.forget(where={"n": 1}, scope=ALICE)
+    memory.forget([turn_id], scope=ALICE)
+    assert taught(memory) == ["hers"]
+    assert memory.threads.history(scope=ALICE)
+
+
+def test_clearing_takes_all_knowledge_and_threads(opened: Opener, tmp_path: Path) -> None:
+    memory = opened(tmp_path)
+    fill(memory)
+    memory.knowledge.learn(MARKER, MARKER)
+    memory.threads.add([("user", MARKER)], scope=ALICE)
+    memory.knowledge.search(MARKER)
+    memory.clear()
+    assert taught(memory) == []
+    assert memory.knowledge.search(MARKER) == ()
+    assert memory.threads.history(scope=ALICE) == []
+    assert found_in(tmp_path) == []
+    memory.knowledge.learn("after", "It goes on.")
+    assert [known.key for known in memory.knowledge.search("goes on")] == ["after"]

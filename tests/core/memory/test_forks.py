@@ -251,3 +251,22 @@ def test_a_child_sees_what_the_parent_did_before_its_first_look(opened: Opener, 
         memory.flush()
     go_on.set()
     child.join()
+
+
+def _known(memory: Memory) -> list[str]:
+    return sorted(known.key for known in memory.knowledge.search("a cat and a dog", mode="vector", wait=LONGEST))
+
+
+def _learn_in_child(memory: Memory) -> None:
+    memory.knowledge.learn("child", "A cat.")
+    memory.threads.add([("user", "From the child")])
+    assert _known(memory) == ["child", "parent"]
+
+
+def test_what_a_child_learns_the_parent_knows(opened: Opener, tmp_path: Path) -> None:
+    memory = opened(tmp_path)
+    memory.knowledge.learn("parent", "A dog.")
+    memory.knowledge.search("dog")
+    Child(_learn_in_child, memory).join()
+    assert _known(memory) == ["child", "parent"]
+    assert [message.content for message in memory.threads.history()] == ["From the child"]
