@@ -70,8 +70,8 @@ class ContextOptions:
     limit: int = 10
     """Turns, and entries of knowledge, at the most."""
     min_score: float = 0.5
-    """The least cosine, in ``[-1, 1]``, of a turn or an entry; less is enough where it has at least half of what the
-    words of the question can be worth. An unrelated question finds nothing."""
+    """The least cosine, in ``[-1, 1]``, of a turn or an entry that has no words of the question. The more of these it
+    has, the less is enough; see :mod:`ffai.rag.closeness`. An unrelated question finds nothing."""
     include_roles: Iterable[str] | None = None
     """Only messages of these roles; a turn has two, of ``"user"`` and ``"assistant"``."""
     exclude_roles: Iterable[str] | None = None
@@ -126,12 +126,18 @@ class ContextOptions:
         )
 
     @property
+    def _looked_up(self) -> int:
+        if not self.limit:
+            return 0
+        return 20 * self.limit + 100 if self.include_roles or self.exclude_roles else 3 * self.limit + 10
+
+    @property
     def search(self) -> dict[str, Any]:
         """What of it concerns the search, as :meth:`Memory.retrieve` takes it. More is looked up than is shown: what
         is not close enough is left out afterwards.
         """
         return {
-            "top_k": 3 * self.limit + 10 if self.limit else 0,
+            "top_k": self._looked_up,
             "speaker_actor_id": self.speaker_actor_id,
             "speaker_rewrite": self.speaker_rewrite,
             "mode": self.mode,

@@ -21,6 +21,7 @@ from ffai.errors import ClosedError, MemoryDisabledError
 from ffai.rag.ask_options import ContextOptions
 from ffai.rag.chat_options import ChatOptions
 from ffai.rag.entry import Source
+from ffai.rag.graph import EDGE_KIND, NODE_KIND
 from ffai.rag.step import Step
 from ffai.rag.window import Window
 
@@ -43,11 +44,18 @@ class Backing:
 
     # Steps
 
-    def retrieving(self, query: str, options: ContextOptions, scope: Scope | None) -> Step:
-        """Look up turns and knowledge; nothing, where memory is off."""
+    def retrieving(self, query: str, options: ContextOptions, scope: Scope | None, *, with_graph: bool = False) -> Step:
+        """Look up turns and knowledge; nothing, where memory is off.
+
+        Args:
+            query: what to look for.
+            options: how.
+            scope: whose.
+            with_graph: whether nodes and edges are knowledge too.
+        """
         if self.memory is None:
             return Step(lambda: NOTHING, _nothing)
-        search = {**options.search, "scope": scope}
+        search = {**options.search, "scope": scope, "without_kinds": () if with_graph else (NODE_KIND, EDGE_KIND)}
         return Step(partial(self.memory.retrieve, query, **search), partial(self.memory.aretrieve, query, **search))
 
     def reading(self, window: Window, scope: Scope | None) -> Step:

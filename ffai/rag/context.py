@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ffai.core.memory.fusion import COVERED
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.known import Known
 from ffai.core.memory.retrieving import Retrieved
 from ffai.rag.budget import fit
+from ffai.rag.closeness import Fit, close_ones
 from ffai.rag.entry import MemoryEntry, Provenance, Source, SourceKind
 from ffai.rag.format import format_kb_results, format_session_results, labelled
 from ffai.rag.frame import Quoted, framed
@@ -69,7 +69,7 @@ class Limits:
     limit: int = 10
     """Turns, and entries of knowledge, at the most."""
     min_score: float = 0.5
-    """The least cosine of an entry that does not have enough words of the question."""
+    """The least cosine of an entry that has no words of the question; see :mod:`ffai.rag.closeness`."""
     include_roles: Iterable[str] | None = None
     exclude_roles: Iterable[str] | None = None
     max_tokens: int | None = None
@@ -78,15 +78,14 @@ class Limits:
     """Whether texts are kept from beginning lines of their own."""
 
 
-def is_close(score: float | None, explained: Mapping[str, Any], min_score: float) -> bool:
-    """Tell whether something that was found answers a question: by its cosine, or by the words it has of it.
+def fit_of(score: float | None, explained: Mapping[str, Any]) -> Fit:
+    """Return how well something that was found fits the question.
 
     Examples:
-        >>> is_close(0.6, {}, 0.5), is_close(0.2, {"coverage": 0.7}, 0.5), is_close(0.2, {"coverage": 0.1}, 0.5)
-        (True, True, False)
+        >>> fit_of(None, {"coverage": 0.7})
+        Fit(cosine=0.0, coverage=0.7)
     """
-    by_words: float = explained.get("coverage", 0.0)
-    return (score is not None and score >= min_score) or by_words >= COVERED
+    return Fit(score or 0.0, explained.get("coverage", 0.0))
 
 
 def pieces_of(found: Retrieved, limits: Limits, *, kinds: Iterable[SourceKind] = TAUGHT) -> list[Piece]:
@@ -94,16 +93,13 @@ def pieces_of(found: Retrieved, limits: Limits, *, kinds: Iterable[SourceKind] =
 
     Each of the two is in the order of its cosines; equal ones in the order in which they were stored.
     """
-    turns = [
-        piece
-        for hit in found.turns
-        if is_close(hit.score, hit.explained, limits.min_score) and (piece := _of_turn(hit, limits)) is not None
-    ]
-    known = [
-        piece_of_known(entry, limits)
-        for entry in found.knowledge
-        if is_close(entry.score, entry.explained, limits.min_score) and kind_of(entry.value) in kinds
-    ]
+    taught = [entry for entry in found.knowledge if kind_of(entry.value) in kinds]
+    fits = [fit_of(hit.score, hit.explained) for hit in found.turns]
+    fits += [fit_of(entry.score, entry.explained) for entry in taught]
+    close = iter(close_ones(fits, limits.min_score))
+    near = [hit for hit in found.turns if next(close)]
+    turns = [piece for hit in near if (piece := _of_turn(hit, limits)) is not None]
+    known = [piece_of_known(entry, limits) for entry in taught if next(close)]
     places = {hit.turn_id: hit.turn_index for hit in found.turns}
     chosen = sorted(turns[: limits.limit], key=lambda piece: (-_score(piece), places[piece.source.id]))
     return [*chosen, *sorted(known[: limits.limit], key=lambda piece: -_score(piece))]

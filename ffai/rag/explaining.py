@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Literal
 
 from ffai.chat.flow import Failed, Flow
-from ffai.core.memory.fusion import COVERED
 from ffai.core.memory.halving import told
 from ffai.core.memory.memory import Memory
 from ffai.core.memory.retrieving import NOTHING, Retrieved, TurnPlace
@@ -20,7 +19,8 @@ from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import Scope
 from ffai.rag.ask_options import ContextOptions
 from ffai.rag.backing import Backing
-from ffai.rag.context import TAUGHT, fitted, is_close, piece_of_known, pieces_of
+from ffai.rag.closeness import ENOUGH_WORDS, is_close
+from ffai.rag.context import TAUGHT, fit_of, fitted, piece_of_known, pieces_of
 from ffai.rag.entry import Source, SourceKind
 from ffai.rag.format import one_line
 from ffai.rag.step import Step, is_the_callers, taken
@@ -76,7 +76,7 @@ class Explanation:
     mode: str
     min_score: float
     """The least cosine."""
-    min_coverage: float = COVERED
+    min_coverage: float = ENOUGH_WORDS
     """The share of the question's words that is enough without it."""
     limit: int
     stored: int
@@ -206,7 +206,7 @@ def _missed(
     place = memory.place_of(
         query, turn_id, scope=options.scope, mode=options.mode, as_of=options.as_of, half_life=options.half_life
     )
-    is_near = is_close(place.score, place.explained, options.min_score)
+    is_near = is_close(fit_of(place.score, place.explained), options.min_score)
     state: State = "beyond the limit" if is_near else "too far"
     return _placed(turn_id, "turn", seen.text, state, place, seen.scope, options)
 
@@ -230,7 +230,7 @@ def _placed(
 ) -> ExplainedEntry:
     """Tell of one entry that has a place among those that may be seen."""
     coverage = place.explained.get("coverage")
-    words = "" if coverage is None else f", {coverage:.0%} of the words' worth ({COVERED:.0%} is enough)"
+    words = "" if coverage is None else f", {coverage:.0%} of the words' worth ({ENOUGH_WORDS:.0%} is enough)"
     reason = (
         f"{state}, place {place.rank or 'unknown'} among {'turns' if kind == 'turn' else 'knowledge'}: "
         f"cosine {place.score or 0.0:.3f} (at least {options.min_score:g}){words}; "

@@ -79,7 +79,7 @@ class Seeds:
 
 def hybrid(backing: Backing, query: str, options: ContextOptions, seeds: Seeds) -> Flow[Step, HybridContext]:
     """Look up by meaning and along edges; see :meth:`AgentMemory.build_hybrid_context`."""
-    outcome: Any = yield backing.retrieving(query, options, options.scope)
+    outcome: Any = yield backing.retrieving(query, options, options.scope, with_graph=True)
     error = None
     if isinstance(outcome, Failed):
         if is_the_callers(outcome.error) or not seeds.nodes:

@@ -100,8 +100,8 @@ def test_the_text_as_it_is_rendered_is_what_is_counted():
     fitted = fit(texts, max_tokens=one + 150, render=quoted)
     assert (fitted.kept, fitted.dropped) == ((0, 1), (2,))
     assert count_tokens(fitted.text) <= one + 150
-    assert fitted.text.startswith("Between the next line")
-    assert fit(texts, max_tokens=50, render=quoted).text == ""
+    assert fitted.text.startswith("Remembered earlier")
+    assert fit(texts, max_tokens=40, render=quoted).text == ""
 
 
 def test_without_a_budget_nothing_is_counted():

@@ -141,6 +141,8 @@ class Fusion:
         self._context_full = 1.0
         self._compared: Entries = np.empty(0, dtype=np.intp)
         """Messages that were compared with what was said around them, ascending."""
+        self._around: Singles = np.empty(0, dtype=np.float32)
+        """How well that fits, of each of them."""
         if keyword is not None:
             self._add_context(self._messages, keyword)
         self.scores: Singles = np.maximum(scores[:, 0], scores[:, 1])
@@ -156,10 +158,9 @@ class Fusion:
             near = keyword.best_and_near(CANDIDATES)
             may[near[scores[near] >= floor - np.float32(self._weights.context)]] = True  # others can't come so far
             chosen = np.flatnonzero(may)
-        self._compared = chosen
-        around = keyword.around(chosen)
-        self._context_full = _full(around, keyword.ideal)
-        scores[chosen] += self._weights.context / self._context_full * around
+        self._compared, self._around = chosen, keyword.around(chosen)
+        self._context_full = _full(self._around, keyword.ideal)
+        scores[chosen] += self._weights.context / self._context_full * self._around
 
     def best(self, top_k: int, allowed: Flags | None = None) -> Entries:
         """Return where the best turns are, the best first; equal ones in their order.
@@ -184,9 +185,9 @@ class Fusion:
         signals = {name: float(values[turn, message]) for name, values in self._signals.items()}
         coverage = 0.0
         if self._keyword is not None:
-            these = np.array([2 * turn + message])
-            if np.isin(these, self._compared)[0]:
-                signals["context"] = float(self._keyword.around(these)[0]) / self._context_full
+            place = int(np.searchsorted(self._compared, 2 * turn + message))
+            if place < len(self._compared) and self._compared[place] == 2 * turn + message:
+                signals["context"] = float(self._around[place]) / self._context_full
             alone = float(self._keyword.alone[2 * turn : 2 * turn + 2].max())
             coverage = min(1.0, alone / (self._keyword.ideal or 1.0))
         added = {

@@ -24,6 +24,8 @@ class Taught(NamedTuple):
     """Without its vectors."""
     is_embedded: bool
     """Whether it can be found by meaning; if not, by words alone."""
+    kind: str
+    """What its value says it is, under ``"kind"``; ``""`` where it says nothing."""
 
 
 class KnowledgeIndex:
@@ -59,13 +61,16 @@ class KnowledgeIndex:
         """Take over what happened since the last change that it holds."""
         found = {id_of(row): row for row in changes.rows}
         left = changes.left
-        gone = {known for known, (row, _) in self.taught.items() if left is not None and row[:2] not in left}
+        gone = {known for known, (row, *_) in self.taught.items() if left is not None and row[:2] not in left}
         groups = self._vectors_of(found)
         self._turns._drop(gone | found.keys())
         self._turns._put([(_as_turn(found[known]), vectors) for known, (vectors, _) in groups.items()])
         _add_words(self._turns)
         rest = {known: one for known, one in self.taught.items() if known not in gone and known not in found}
-        new = {known: Taught(found[known]._replace(vector=None), own) for known, (_, own) in groups.items()}
+        new = {
+            known: Taught(found[known]._replace(vector=None), own, _kind_of(found[known]))
+            for known, (_, own) in groups.items()
+        }
         self.taught, self.seen = rest | new, changes.last
 
     def _vectors_of(self, rows: dict[str, KnowledgeRow]) -> dict[str, tuple[list[Vector], bool]]:
@@ -95,6 +100,10 @@ class KnowledgeIndex:
 def id_of(row: KnowledgeRow) -> str:
     """Return the id that an entry has as a turn."""
     return f"{row.place}\n{row.key}"
+
+
+def _kind_of(row: KnowledgeRow) -> str:
+    return str(json.loads(row.value).get("kind") or "") if '"kind"' in row.value else ""
 
 
 def _as_turn(row: KnowledgeRow) -> NewTurn:

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection as Kinds
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -98,7 +99,7 @@ class KnowledgeStore:
     # Searching
 
     def select(
-        self, seen: Callable[[str], bool], *, size: int | None, by_words: bool
+        self, seen: Callable[[str], bool], *, size: int | None, by_words: bool, without: Kinds[str] = ()
     ) -> tuple[Selection, Mapping[str, Taught]]:
         """Return the entries that can be searched and are seen, with what other processes did.
 
@@ -108,6 +109,7 @@ class KnowledgeStore:
             seen: tells of a place whether its knowledge is.
             size: of the vectors that are to be compared with; ``None`` where there are none.
             by_words: whether those without a vector are among them.
+            without: kinds that are left out.
 
         Returns:
             The entries as turns, and all by the ids of these.
@@ -120,7 +122,9 @@ class KnowledgeStore:
 
         def is_among(entry: int) -> bool:
             one = taught.get(table.ids[entry])
-            return one is not None and places[one.row.place] and (by_words or one.is_embedded)
+            if one is None or one.kind in without:
+                return False
+            return places[one.row.place] and (by_words or one.is_embedded)
 
         among = [entry for entry in range(count) if is_among(entry)]
         return Selection(table, count, None if len(among) == count else np.array(among, dtype=np.intp)), taught

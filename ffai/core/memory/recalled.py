@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from ffai._fork import held_over_forks
 
-MOST = 64
-"""Texts that are known; the one that was handed out first goes first. A prompt is compared with each."""
+MOST = 2000
+"""Texts that are known; the one that was handed out first goes first."""
 SHORTEST = 12
 """Characters: a shorter text may be said again by chance."""
 HISTORY, CONTEXT, RULE, QUESTION = "Previous conversation:", "Context from memory:", "---", "Question: "
@@ -37,8 +37,10 @@ class Recalled:
 
     def __init__(self) -> None:
         self._lock = held_over_forks(threading.Lock())
-        self._texts: OrderedDict[Key, tuple[str, str]] = OrderedDict()
-        """What each stands for, and its first line."""
+        self._texts: OrderedDict[Key, str] = OrderedDict()
+        """What each stands for."""
+        self._beginning: dict[str, set[Key]] = {}
+        """The same by their first lines: to look for each text in a prompt takes 100 times as long."""
 
     def note(self, texts: Iterable[str], actor_id: str | None = None, *, instead: str = "") -> None:
         """Note texts that are handed out.
@@ -51,15 +53,23 @@ class Recalled:
         with self._lock:
             for text in texts:
                 if len(text) >= SHORTEST:
-                    self._texts[actor_id, text] = instead, _bare(text.partition("\n")[0])
+                    self._texts[actor_id, text] = instead
                     self._texts.move_to_end((actor_id, text))
+                    self._beginning.setdefault(_first_line(text), set()).add((actor_id, text))
             while len(self._texts) > MOST:
-                self._texts.popitem(last=False)
+                self._drop(self._texts.popitem(last=False)[0])
+
+    def _drop(self, key: Key) -> None:
+        first = _first_line(key[1])
+        self._beginning[first].discard(key)
+        if not self._beginning[first]:
+            del self._beginning[first]
 
     def clear(self) -> None:
         """Know of none: something was forgotten, and who says it again says something new."""
         with self._lock:
             self._texts.clear()
+            self._beginning.clear()
 
     def without(self, prompt: str, actor_id: str | None = None) -> str:
         """Return what is new in a prompt: without the texts that were handed out, where they fill whole lines.
@@ -73,13 +83,10 @@ class Recalled:
         """
         if not self._texts:
             return prompt
-        lines = {_bare(line) for line in prompt.split("\n")}  # to look for each text itself takes 100 times as long
+        lines = {_bare(line) for line in prompt.split("\n")}
         with self._lock:
-            known = [
-                (text, instead)
-                for (whose, text), (instead, first) in self._texts.items()
-                if first in lines and whose in (None, actor_id)
-            ]
+            begun = [key for line in lines for key in self._beginning.get(line, ()) if key[0] in (None, actor_id)]
+            known = [(text, self._texts[whose, text]) for whose, text in begun]
         left = prompt
         for text, instead in sorted(known, key=lambda pair: -len(pair[0])):
             if text in left:
@@ -88,6 +95,10 @@ class Recalled:
             return prompt
         framed = _WRAPPED.fullmatch(left)
         return (framed[1] if framed else left).strip() or prompt
+
+
+def _first_line(text: str) -> str:
+    return _bare(text.partition("\n")[0])
 
 
 def _bare(line: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection as Kinds
 from collections.abc import Iterable
 from functools import partial
 
-from ffai.core.arguments import check_search
+from ffai.core.arguments import check_ids, check_search
 from ffai.core.memory.browsing import Browsing
 from ffai.core.memory.filters import Where
 from ffai.core.memory.knowledge import Knowledge
@@ -43,6 +44,7 @@ class Retrieval(Browsing):
         as_of: float | None = None,
         half_life: float | None = None,
         wait: float | None = BARRIER,
+        without_kinds: Kinds[str] = (),
     ) -> Retrieved:
         r"""Find the turns and the knowledge that fit a question best, embedding it once.
 
@@ -59,6 +61,7 @@ class Retrieval(Browsing):
             as_of: when it is asked.
             half_life: seconds after which being recent counts half.
             wait: seconds to wait, at the most, until what was accepted before this call can be found.
+            without_kinds: knowledge whose value has one of these under ``"kind"`` is left out.
 
         Raises:
             As :meth:`search`.
@@ -74,7 +77,7 @@ class Retrieval(Browsing):
             (['Where is the key?\nUnder the mat.'], ['spare'])
         """
         question, speaker, find = self._to_retrieve(
-            query, top_k, where, scope, speaker_actor_id, mode, as_of, half_life, wait
+            query, top_k, where, scope, speaker_actor_id, mode, as_of, half_life, wait, without_kinds
         )
         return self._ask(question, speaker if speaker_rewrite else None, wait, find) or NOTHING
 
@@ -92,10 +95,11 @@ class Retrieval(Browsing):
         as_of: float | None = None,
         half_life: float | None = None,
         wait: float | None = BARRIER,
+        without_kinds: Kinds[str] = (),
     ) -> Retrieved:
         """Await :meth:`retrieve`."""
         question, speaker, find = self._to_retrieve(
-            query, top_k, where, scope, speaker_actor_id, mode, as_of, half_life, wait
+            query, top_k, where, scope, speaker_actor_id, mode, as_of, half_life, wait, without_kinds
         )
         return await self._aask(question, speaker if speaker_rewrite else None, wait, find) or NOTHING
 
@@ -155,6 +159,7 @@ class Retrieval(Browsing):
         as_of: float | None,
         half_life: float | None,
         wait: float | None,
+        without_kinds: Kinds[str],
     ) -> tuple[Question, str | None, Find[Retrieved]]:
         check_search(query, top_k, None, wait)
         speaker = check_actor_id("speaker_actor_id", speaker_actor_id)
@@ -162,7 +167,11 @@ class Retrieval(Browsing):
         question = Question.of(
             query, top_k, wanted=wanted, distinct=True, mode=mode, as_of=as_of, half_life=half_life, explain=True
         )
-        return question, speaker, partial(find_all, seen=self._sees(scope))
+        return (
+            question,
+            speaker,
+            partial(find_all, seen=self._sees(scope), without_kinds=check_ids("without_kinds", without_kinds)),
+        )
 
     # What comes back
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection as Kinds
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,6 +37,7 @@ def find_all(
     question: Question,
     *,
     seen: Callable[[str], bool],
+    without_kinds: Kinds[str] = (),
 ) -> Retrieved | None:
     """Search turns and knowledge; see :func:`ffai.core.memory.asking.find`.
 
@@ -45,11 +47,12 @@ def find_all(
         vectors: those of the question.
         question: what is asked.
         seen: tells of a place whether its knowledge is seen.
+        without_kinds: kinds of knowledge that are left out.
     """
     hits = asking.find(collection, embedder, vectors, question)
     if hits is None:
         return None
-    known = find_knowledge(collection, embedder, vectors, question, seen=seen)
+    known = find_knowledge(collection, embedder, vectors, question, seen=seen, without_kinds=without_kinds)
     return None if known is None else Retrieved(tuple(hits), known)
 
 
@@ -85,10 +88,11 @@ def find_knowledge(
     question: Question,
     *,
     seen: Callable[[str], bool],
+    without_kinds: Kinds[str] = (),
 ) -> tuple[Known, ...] | None:
     """Search knowledge, best first; ``None`` where the embedder is no longer the one in use; see :func:`find_all`."""
     try:
-        known = _known(collection, vectors, question, seen)
+        known = _known(collection, vectors, question, seen, without_kinds)
     except DimensionError:
         if collection.is_current(embedder):
             raise
@@ -97,10 +101,14 @@ def find_knowledge(
 
 
 def _known(
-    collection: Collection, vectors: Sequence[Vector], question: Question, seen: Callable[[str], bool]
+    collection: Collection,
+    vectors: Sequence[Vector],
+    question: Question,
+    seen: Callable[[str], bool],
+    without_kinds: Kinds[str],
 ) -> tuple[Known, ...]:
     by_words, size = question.mode == "keyword" or not vectors, vectors[0].size if vectors else None
-    selection, taught = collection.knowledge.select(seen, size=size, by_words=by_words)
+    selection, taught = collection.knowledge.select(seen, size=size, by_words=by_words, without=without_kinds)
     if not len(selection):
         return ()
     ranker = asking.ranker(selection, vectors[:1], replace(question, half_life=None))

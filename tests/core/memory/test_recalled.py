@@ -88,11 +88,11 @@ def test_what_others_recalled_counts_as_new() -> None:
     assert recalled.without(prompt, "bob") == recalled.without(prompt) == prompt
 
 
-def test_the_newest_64_are_known() -> None:
-    recalled = knowing(*(f"The fact number {number}" for number in range(64)))
+def test_the_newest_2000_are_known() -> None:
+    recalled = knowing(*(f"The fact number {number}" for number in range(2000)))
     recalled.note(["The fact number 0", "One more fact"])
-    kept = [number for number in range(64) if recalled.without(f"The fact number {number}\nWhere?") == "Where?"]
-    assert kept == [0, *range(2, 64)]
+    kept = [number for number in range(2000) if recalled.without(f"The fact number {number}\nWhere?") == "Where?"]
+    assert kept == [0, *range(2, 2000)]
 
 
 def test_wrapped_prompts_are_the_question() -> None:
