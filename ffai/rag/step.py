@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ffai.chat.flow import Failed, Flow, arun, run
+from ffai.core.memory.halving import told
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
+
+logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
@@ -55,3 +59,19 @@ def is_the_callers(error: Exception) -> bool:
         (True, False)
     """
     return isinstance(error, (InvalidArgumentError, ArgumentTypeError))
+
+
+def or_nothing(what: str, flow: Flow[Step, str]) -> Flow[Step, str]:
+    """Give a text; ``""`` where an outage keeps it from being made, which is logged. Wrong arguments are raised.
+
+    Args:
+        what: what the text is, for the log.
+        flow: makes it.
+    """
+    try:
+        return (yield from flow)
+    except Exception as error:
+        if is_the_callers(error):
+            raise
+        logger.warning("There is no %s just now: %s", what, told(error))
+        return ""
