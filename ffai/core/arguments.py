@@ -170,6 +170,28 @@ def check_search(query: Any, top_k: Any, threshold: Any, wait: Any) -> None:
         check_number("wait", wait, least=0.0)
 
 
+def from_keywords(kind: type[T], keywords: Mapping[str, Any]) -> T:
+    """Return options of one kind, a frozen dataclass, from the keyword arguments of a call.
+
+    Raises:
+        ArgumentTypeError: there is no such option; names those that there are.
+
+    Examples:
+        >>> from ffai.workflow import ResponseOptions
+        >>> from_keywords(ResponseOptions, {"modell": "gpt-4o"})
+        Traceback (most recent call last):
+        ffai.errors.ArgumentTypeError: There is no argument 'modell'; there are model, system_instructions, history, ...
+    """
+    known = _names_of(kind)
+    if unknown := sorted(set(keywords) - set(known)):
+        raise ArgumentTypeError(f"There is no argument {unknown[0]!r}; there are {', '.join(known)}.")
+    return kind(**keywords)
+
+
+def _names_of(kind: type) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
 def options_of(kind: type[T], options: T | Mapping[str, Any] | None, *, name: str = "options") -> T:
     """Return options of one kind, a frozen dataclass, from a mapping of them; ``None`` is all defaults.
 
@@ -187,7 +209,7 @@ def options_of(kind: type[T], options: T | Mapping[str, Any] | None, *, name: st
         return kind() if options is None else options
     if not isinstance(options, Mapping):
         raise ArgumentTypeError(f"{name} must be {kind.__name__} or a mapping, not {type(options).__name__}.")
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    known = _names_of(kind)
     if unknown := sorted(set(options) - set(known), key=repr):
         raise InvalidArgumentError(f"{name} has no {unknown[0]!r}; it has {', '.join(known)}.")
     return kind(**options)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from ffai.chat.calling import check_client
-from ffai.core.arguments import check_text
+from ffai.core.arguments import check_text, from_keywords
 from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.memory.memory import Memory
 from ffai.core.scope import MemoryScope, check_actor_id
@@ -145,7 +145,7 @@ class AgentMemory(Contexts, Lately):
 
     def _checked(self, question: str, thread: Thread | None, options: Mapping[str, Any]) -> tuple[str, AskOptions]:
         self._backing.check_open()
-        checked = AskOptions(thread=thread, **options)
+        checked = from_keywords(AskOptions, {"thread": thread, **options})
         self._backing.asked_scope(checked.whose)
         if checked.remember:
             self._backing.kept_scope(checked.whose)

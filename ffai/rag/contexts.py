@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, Unpack
 
 from ffai.chat.flow import Flow
-from ffai.core.arguments import check_text
+from ffai.core.arguments import check_text, from_keywords
 from ffai.rag.answer import contexted
 from ffai.rag.ask_options import ContextKeywords, ContextOptions
 from ffai.rag.backing import Backing
@@ -150,7 +150,7 @@ class Contexts:
         return ado(explained(self._backing, *self._looking_up(query, options), turn_id))
 
     def _looking_up(self, query: str, options: Mapping[str, Any]) -> tuple[str, ContextOptions]:
-        checked = ContextOptions(**options)
+        checked = from_keywords(ContextOptions, options)
         self._backing.asked_scope(checked.scope)
         return check_text("query", query), checked
 

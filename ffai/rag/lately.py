@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from ffai.chat.flow import Flow
-from ffai.core.arguments import check_text
+from ffai.core.arguments import check_text, from_keywords
 from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import Scope
 from ffai.rag.asker import Asker
@@ -179,7 +179,7 @@ class Lately:
 
     def _compaction(self, options: Mapping[str, Any]) -> tuple[CompactOptions, Asker]:
         self._backing.check_open()
-        checked = CompactOptions(**options)
+        checked = from_keywords(CompactOptions, options)
         self._backing.asked_scope(checked.scope)
         if self._backing.memory is not None:
             self._backing.memory.kept_scope(checked.scope)
