@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING
 from ffai._lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ffai.chat.apart import aapart, apart
     from ffai.chat.calling import acall, astream, call, check_client, stream
     from ffai.chat.conversation import Conversation
     from ffai.chat.message import check_prompt
     from ffai.chat.protocol import ChatClient
     from ffai.chat.reply import ChatReply, TokenUsage, ToolCall, as_reply
     from ffai.chat.streaming import AsyncReplyStream, ReplyStream
-    from ffai.chat.structured import structured
 
 __all__ = [
     "AsyncReplyStream",
@@ -22,16 +20,13 @@ __all__ = [
     "ReplyStream",
     "TokenUsage",
     "ToolCall",
-    "aapart",
     "acall",
-    "apart",
     "as_reply",
     "astream",
     "call",
     "check_client",
     "check_prompt",
     "stream",
-    "structured",
 ]
 
 __getattr__ = lazy_exports(
@@ -44,15 +39,12 @@ __getattr__ = lazy_exports(
         "ReplyStream": "ffai.chat.streaming",
         "TokenUsage": "ffai.chat.reply",
         "ToolCall": "ffai.chat.reply",
-        "aapart": "ffai.chat.apart",
         "acall": "ffai.chat.calling",
-        "apart": "ffai.chat.apart",
         "as_reply": "ffai.chat.reply",
         "astream": "ffai.chat.calling",
         "call": "ffai.chat.calling",
         "check_client": "ffai.chat.calling",
         "check_prompt": "ffai.chat.message",
         "stream": "ffai.chat.calling",
-        "structured": "ffai.chat.structured",
     },
 )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import ffai.clients
+import ffai.rag
 from ffai.clients import AsyncLiteLLMClient, LiteLLMClient, build_client
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 from tests.doubles.openai_server import Answer, OpenAIServer
@@ -84,7 +85,7 @@ assert not heavy, heavy
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=60)
 
 
-@pytest.mark.parametrize("package", [ffai.clients, ffai.chat])
+@pytest.mark.parametrize("package", [ffai.clients, ffai.chat, ffai.rag])
 def test_every_public_name_can_be_imported(package: Any) -> None:
     assert package.__all__ == sorted(package.__all__)
     for name in package.__all__:
