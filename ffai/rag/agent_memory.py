@@ -13,6 +13,7 @@ from ffai.core.history.recorder import HistoryRecorder
 from ffai.core.memory.memory import Memory
 from ffai.core.scope import MemoryScope, check_actor_id
 from ffai.core.scope_policy import OPEN, Scope, ScopePolicy
+from ffai.errors import ArgumentTypeError
 from ffai.rag.answer import AnswerStream, AskResult, AsyncAnswerStream, answered, finished, prepared
 from ffai.rag.ask_options import AskKeywords, AskOptions
 from ffai.rag.backing import Backing
@@ -37,6 +38,10 @@ class AgentMemory(Contexts, Lately):
         agent_actor_id: who answers.
         is_closed: tells whether nothing can be asked any more.
 
+    Raises:
+        ArgumentTypeError: the client can't be asked, or the memory can't be looked up.
+        ScopeValidationError: the agent's id can't be used.
+
     Examples:
         >>> from ffai import Memory
         >>> from ffai.testing import FakeClient, FakeEmbedder
@@ -59,6 +64,8 @@ class AgentMemory(Contexts, Lately):
         is_closed: Callable[[], bool] = lambda: False,
     ) -> None:
         check_client(client)
+        if memory is not None and not callable(getattr(memory, "retrieve", None)):
+            raise ArgumentTypeError(f"Answers need a Memory; {memory!r} has no method retrieve.")
         agent = check_actor_id("agent_actor_id", agent_actor_id)
         self._backing = Backing(
             client=client, memory=memory, recorder=recorder, policy=policy, agent_actor_id=agent, is_closed=is_closed

@@ -498,3 +498,12 @@ async def test_a_scope_that_changes_before_the_call_begins_changes_nothing(name:
     seen = f"{await awaited} {[one.prompt for one in client.calls]}"
     assert "safe" in seen
     assert "doormat" not in seen
+
+
+def test_a_memory_that_answers_cannot_be_made_from_is_refused_by_name() -> None:
+    class Notes:
+        def remember(self, *_: object, **__: object) -> str:
+            return "noted"
+
+    with pytest.raises(TypeError, match="has no method retrieve"):
+        AgentMemory(FakeClient(), Notes())  # type: ignore[arg-type]
