@@ -78,8 +78,8 @@ class ContextOptions:
     """No messages of these roles."""
     max_tokens: int | None = None
     """Tokens of the context at the most, counted for the model in use. What fits worst is left out whole; one entry
-    that is too long even alone is cut, with a mark. The frame of :meth:`AgentMemory.ask` counts too, about 120 tokens
-    and 25 for each entry: within less nothing is told."""
+    that is too long even alone is cut, with a mark. The frame of :meth:`AgentMemory.ask` counts too, about 60 tokens
+    and 20 for each entry: within less nothing is told."""
     max_chars: int | None = None
     """Characters of the context at the most."""
     flatten: bool = True
