@@ -83,6 +83,18 @@ def check_str(name: str, value: Any) -> None:
         raise ArgumentTypeError(f"{name} must be text, not {type(value).__name__}: {value!r:.100}.")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False: the text ``"false"`` would count as True.
+
+    Examples:
+        >>> check_flag("remember", "false")
+        Traceback (most recent call last):
+        ffai.errors.ArgumentTypeError: remember must be True or False, not 'false'.
+    """
+    if not isinstance(value, bool):
+        raise ArgumentTypeError(f"{name} must be True or False, not {value!r:.100}.")
+
+
 def check_dict(name: str, value: Any) -> None:
     """Refuse what is not a dict.
 

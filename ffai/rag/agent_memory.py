@@ -154,6 +154,8 @@ class AgentMemory(Contexts, Lately):
         self._backing.check_open()
         checked = from_keywords(AskOptions, {"thread": thread, **options})
         self._backing.asked_scope(checked.whose)
+        if checked.thread is not None:
+            self._backing.asked_scope(checked.thread.scope)  # another one than what is looked up, where both are given
         if checked.remember:
             self._backing.kept_scope(checked.whose)
         return check_text("question", question), checked

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +111,9 @@ class Prepared:
     request: ChatRequest
     asker: Asker
     context_error: str | None
-    started: float = field(default_factory=time.perf_counter)
+    scope: Mapping[str, Any]
+    """What was looked up, as events tell it: a guard is not asked again once the model has answered."""
+    started: float
 
 
 def answered(backing: Backing, question: str, options: AskOptions) -> Flow[Step, AskResult]:
@@ -136,13 +138,14 @@ def prepared(backing: Backing, question: str, options: AskOptions) -> Flow[Step,
     request, asker = _asked(backing, question, history, context, options)
     backing.note(context.text, context.sources, options.whose)
     backing.note_prompt(request.prompt, question, options.whose)
+    scope = backing.told(options.whose)
     emit(
         options.on_event,
         RETRIEVE,
         query=question,
         results=[source.to_dict() for source in context.sources],
         scores=[source.score for source in context.sources],
-        scope=backing.told(options.whose),
+        scope=scope,
     )
     return Prepared(
         question=question,
@@ -151,6 +154,7 @@ def prepared(backing: Backing, question: str, options: AskOptions) -> Flow[Step,
         request=request,
         asker=asker,
         context_error="; ".join(errors) or None,
+        scope=scope,
         started=started,
     )
 
@@ -200,7 +204,7 @@ def finished(backing: Backing, ready: Prepared, reply: ChatReply) -> Flow[Step, 
         query=ready.question,
         answer=reply.text,
         sources=[source.to_dict() for source in sources],
-        scope=backing.told(options.whose),
+        scope=ready.scope,
     )
     return AskResult(
         answer=reply.text,

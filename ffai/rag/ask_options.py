@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict, get_args
 
-from ffai.core.arguments import check_ids, check_number, check_whole
+from ffai.core.arguments import check_flag, check_ids, check_number, check_whole
 from ffai.core.memory.question import Mode, Question
 from ffai.core.scope import MemoryScope, check_actor_id
 from ffai.core.scope_policy import Scope
@@ -78,8 +78,8 @@ class ContextOptions:
     """No messages of these roles."""
     max_tokens: int | None = None
     """Tokens of the context at the most, counted for the model in use. What fits worst is left out whole; one entry
-    that is too long even alone is cut, with a mark. The frame of :meth:`AgentMemory.ask` counts too, about 120 tokens
-    and 25 for each entry: within less nothing is told."""
+    that is too long even alone is cut, with a mark. The frame of :meth:`AgentMemory.ask` counts too, about 60 tokens
+    and 20 for each entry: within less nothing is told."""
     max_chars: int | None = None
     """Characters of the context at the most."""
     flatten: bool = True
@@ -107,6 +107,8 @@ class ContextOptions:
         for name in ("include_roles", "exclude_roles"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, tuple(sorted(check_ids(name, getattr(self, name)))))
+        for name in ("flatten", "speaker_rewrite"):
+            check_flag(name, getattr(self, name))
         check_actor_id("speaker_actor_id", self.speaker_actor_id)
         if self.wait is not None:
             check_number("wait", self.wait, least=0.0)
@@ -180,6 +182,8 @@ class AskOptions(ContextOptions):
         for name, choices in (("context_role", ContextRole), ("on_context_error", OnContextError)):
             if getattr(self, name) not in get_args(choices):
                 raise InvalidArgumentError(f"{name} must be one of {get_args(choices)!r}, not {getattr(self, name)!r}.")
+        for name in ("framed", "remember"):
+            check_flag(name, getattr(self, name))
         if not isinstance(self.thread, Thread | None):
             raise ArgumentTypeError(f"thread must be a Thread, as rag.thread(...) gives one, not {self.thread!r:.100}.")
         check_on_event(self.on_event)

@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 
 from ffai.chat.flow import Failed, Flow
 from ffai.chat.reply import ChatReply
-from ffai.core.arguments import check_dict, check_text, check_timestamp
+from ffai.core.arguments import check_dict, check_flag, check_text, check_timestamp
 from ffai.core.memory.halving import told
 from ffai.core.scope import MemoryScope
 from ffai.core.scope_policy import Scope
@@ -128,6 +128,7 @@ class CompactOptions:
         for name in ("start_ts", "end_ts"):
             if getattr(self, name) is not None:
                 check_timestamp(name, getattr(self, name))
+        check_flag("extract", self.extract)
         check_on_event(self.on_event)
         self.window, self.given  # noqa: B018 - refused here, before a model is asked
 

@@ -206,7 +206,7 @@ def _missed(
     place = memory.place_of(
         query, turn_id, scope=options.scope, mode=options.mode, as_of=options.as_of, half_life=options.half_life
     )
-    is_near = is_close(fit_of(place.score, place.explained), options.min_score)
+    is_near = place.rank is not None and is_close(fit_of(place.score, place.explained), options.min_score)
     state: State = "beyond the limit" if is_near else "too far"
     return _placed(turn_id, "turn", seen.text, state, place, seen.scope, options)
 

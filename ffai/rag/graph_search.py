@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ffai.chat.flow import Failed, Flow
-from ffai.core.arguments import check_ids, check_whole
+from ffai.core.arguments import check_flag, check_ids, check_whole
 from ffai.core.memory.halving import told
 from ffai.core.memory.known import Known
 from ffai.core.memory.retrieving import NOTHING
@@ -68,6 +68,7 @@ class Seeds:
         if isinstance(self.ids, Iterator):  # it is gone through once to be checked, and once more for its order
             object.__setattr__(self, "ids", tuple(self.ids))
         check_ids("seed_node_ids", self.ids)
+        check_flag("auto_seed", self.auto)
         if check_whole("max_hops", self.max_hops, least=1) > MOST_HOPS:
             raise InvalidArgumentError(f"max_hops must be from 1 to {MOST_HOPS}, not {self.max_hops!r}.")
 

@@ -144,6 +144,7 @@ def test_times_and_roles_can_be_said(call: Call) -> None:
         ({"end_ts": float("nan")}, "end_ts"),
         ({"metadata": {"a": object()}}, "metadata"),
         ({"id": " "}, "id"),
+        ({"extract": "false"}, "extract"),
         ({"hours": float("nan")}, "hours"),
     ],
 )

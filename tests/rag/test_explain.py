@@ -82,6 +82,27 @@ def test_what_is_beyond_the_limit(explain: Any) -> None:
     assert "limit 1" in entry.reason
 
 
+def test_a_turn_has_its_place_by_meaning_alone_where_no_words_are_prepared(explain: Any) -> None:
+    rag, memory, ids = knowing()
+    for number in range(30):
+        memory.remember(f"The key number {number} is under the mat", "Noted.", scope=ALICE)
+    entry = only(explain(rag, QUESTION, ids["bread"], scope=ALICE, limit=1, mode="vector").missed)
+    found = memory.search(QUESTION, top_k=99, scope=ALICE)
+    rank = [hit.turn_id for hit in found].index(ids["bread"]) + 1
+    assert (entry.state, entry.rank, entry.score) == ("too far", rank, found[rank - 1].score)
+
+
+@pytest.mark.parametrize("min_score", [0.0, -1.0])
+def test_a_turn_that_a_search_by_words_can_not_find_is_too_far_whatever_the_least_cosine(
+    explain: Any, min_score: float
+) -> None:
+    rag, _, ids = knowing()
+    asked: Any = {"scope": ALICE, "mode": "keyword", "min_score": min_score}
+    assert ids["bread"] not in [source.id for source in rag.context(QUESTION, limit=99, **asked).sources]
+    entry = only(explain(rag, QUESTION, ids["bread"], **asked).missed)
+    assert (entry.state, entry.rank) == ("too far", None)
+
+
 def test_a_turn_that_is_further_down_than_anything_that_was_looked_up_has_its_place_all_the_same(explain: Any) -> None:
     rag, memory, ids = knowing()
     for number in range(30):

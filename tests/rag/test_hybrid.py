@@ -136,6 +136,7 @@ def test_edges_are_left_out_before_what_was_found_by_meaning(rag: AgentMemory, h
     [
         ({"max_hops": 0}, InvalidArgumentError, "max_hops"),
         ({"max_hops": 4}, InvalidArgumentError, "max_hops"),
+        ({"auto_seed": "no"}, ArgumentTypeError, "auto_seed"),
         ({"seed_node_ids": [3]}, ArgumentTypeError, "seed_node_ids"),
         ({"seed_node_ids": 3}, ArgumentTypeError, "seed_node_ids"),
     ],

@@ -191,12 +191,32 @@ def test_a_guard_that_refuses_is_heard_before_a_model_is_asked(
     assert not rag._backing.client.calls
 
 
+def test_a_guard_that_refuses_once_the_model_has_answered_costs_no_answer(call: Call) -> None:
+    refused: list[str] = []
+
+    def guard(scope: MemoryScope) -> MemoryScope:
+        if refused:
+            raise PermissionError(refused[0])
+        return scope
+
+    def answer(*_: object) -> str:
+        refused.append("The session has ended.")
+        return "Under the mat."
+
+    events: list[StreamEvent] = []
+    ffai = FFAI(FakeClient(), memory=Memory(FakeEmbedder()), scope_guard=guard)
+    told = call(ffai.rag, "ask", "Where?", scope=ALICE, chat={"chat_fn": answer}, on_event=events.append)
+    assert told.answer == "Under the mat."
+    assert [event.payload["scope"]["actor_id"] for event in events] == ["alice", "alice"]
+
+
 def test_a_guard_hears_of_a_thread_of_somebody_else(call: Call) -> None:
     memory, _ = shared_memory()
     theirs = AgentMemory(FakeClient(), memory).thread(scope=ALICE)
     rag, _ = views(memory, "guard")
-    with pytest.raises(PermissionError, match="not yours"):
-        call(rag, "ask", QUESTION, thread=theirs)
+    for asked in ({}, {"scope": BOB}):
+        with pytest.raises(PermissionError, match="not yours"):
+            call(rag, "ask", QUESTION, thread=theirs, **asked)
 
 
 def test_a_view_of_a_guarded_memory_is_guarded_too() -> None:

@@ -86,7 +86,9 @@ def place_of_turn(
         question: what is asked.
         turn_id: the turn's id.
     """
-    selection = _with_words(collection.store._select(question.wanted), by_words_alone=not vectors)
+    selection = collection.store._select(question.wanted)
+    if question.mode != "vector":
+        selection = _with_words(selection, by_words_alone=not vectors)
     entry = selection.entry_of(turn_id)
     if entry is None:
         return None, None, {}

@@ -177,10 +177,9 @@ class JournalKnowledge(JournalDatabase):
             which = " WHERE reason IS NOT NULL" if refused_alone else ""
             return db.execute(query + which, (_next_change(db),)).rowcount
 
-    def unteach(self, place: str, keys: Collection[str] | None = None) -> list[str | None]:
-        """Drop what has some keys in a place, or all of the place; returns what of each was embedded."""
-        where = "place = ?1 AND (?2 IS NULL OR key IN (SELECT value FROM json_each(?2)))"
-        return self._unteach(where, place, None if keys is None else json.dumps(list(keys)))
+    def unteach(self, place: str, key: str | None = None) -> list[str | None]:
+        """Drop what has a key in a place, or all of the place; returns what of each was embedded."""
+        return self._unteach("place = ?1 AND (?2 IS NULL OR key = ?2)", place, key)
 
     def unteach_citing(self, turn_ids: Collection[str], places: Collection[str] | None = None) -> list[str | None]:
         """Drop what was made from some turns, in some places or in all; returns what of each was embedded."""

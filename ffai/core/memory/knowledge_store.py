@@ -87,7 +87,7 @@ class KnowledgeStore:
         Raises:
             JournalError: it can't be written just now; nothing is dropped.
         """
-        dropped = self._collection.journal.drop(lambda journal: journal.unteach(place, [key]))
+        dropped = self._collection.journal.drop(lambda journal: journal.unteach(place, key))
         self.forget_vectors(dropped)
         return bool(dropped)
 

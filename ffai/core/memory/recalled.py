@@ -11,6 +11,8 @@ from ffai._fork import held_over_forks
 
 MOST = 2000
 """Texts that are known; the one that was handed out first goes first."""
+MOST_CHARS = 10_000_000
+"""Characters that these have together: each prompt holds the whole of what was recalled once more."""
 SHORTEST = 12
 """Characters: a shorter text may be said again by chance."""
 HISTORY, CONTEXT, RULE, QUESTION = "Previous conversation:", "Context from memory:", "---", "Question: "
@@ -39,6 +41,8 @@ class Recalled:
         self._lock = held_over_forks(threading.Lock())
         self._texts: OrderedDict[Key, str] = OrderedDict()
         """What each stands for."""
+        self._chars = 0
+        """How many characters they have together."""
         self._beginning: dict[str, set[Key]] = {}
         """The same by their first lines: to look for each text in a prompt takes 100 times as long."""
 
@@ -53,13 +57,19 @@ class Recalled:
         with self._lock:
             for text in texts:
                 if len(text) >= SHORTEST:
-                    self._texts[actor_id, text] = instead
-                    self._texts.move_to_end((actor_id, text))
-                    self._beginning.setdefault(_first_line(text), set()).add((actor_id, text))
-            while len(self._texts) > MOST:
+                    self._keep((actor_id, text), instead)
+            while len(self._texts) > MOST or self._chars > MOST_CHARS:
                 self._drop(self._texts.popitem(last=False)[0])
 
+    def _keep(self, key: Key, instead: str) -> None:
+        if key not in self._texts:
+            self._chars += len(key[1])
+            self._beginning.setdefault(_first_line(key[1]), set()).add(key)
+        self._texts[key] = instead
+        self._texts.move_to_end(key)
+
     def _drop(self, key: Key) -> None:
+        self._chars -= len(key[1])
         first = _first_line(key[1])
         self._beginning[first].discard(key)
         if not self._beginning[first]:
@@ -70,6 +80,7 @@ class Recalled:
         with self._lock:
             self._texts.clear()
             self._beginning.clear()
+            self._chars = 0
 
     def without(self, prompt: str, actor_id: str | None = None) -> str:
         """Return what is new in a prompt: without the texts that were handed out, where they fill whole lines.

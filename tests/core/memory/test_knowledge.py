@@ -86,6 +86,15 @@ def test_a_mapping_without_a_text_is_kept_and_not_found(opened: Opener) -> None:
     assert memory.status().knowledge_pending == 0
 
 
+@pytest.mark.parametrize("key", ["a\0b", "\0", "é\u2028%_'\"", "\u202e🗝️"])
+def test_what_has_an_odd_key_is_found_and_forgotten_as_any_other(opened: Opener, key: str) -> None:
+    knowledge = opened().knowledge
+    knowledge.learn(key, "The office is in Lisbon.")
+    assert knowledge.get(key) is not None
+    assert knowledge.forget(key)
+    assert (knowledge.get(key), knowledge.list()) == (None, [])
+
+
 @pytest.mark.parametrize("key", ["", " \n"])
 def test_a_blank_key_or_text_is_refused(opened: Opener, key: str) -> None:
     knowledge = opened().knowledge

@@ -95,6 +95,18 @@ def test_the_newest_2000_are_known() -> None:
     assert kept == [0, *range(2, 2000)]
 
 
+def test_the_newest_ten_million_characters_are_known() -> None:
+    pages = [f"{number} {'x' * 3_000_000}" for number in range(4)]
+    recalled = knowing("What was said first", *pages[:3], "What was said last")
+    assert recalled.without("What was said first\nWhere?") == "Where?"
+    recalled.note(pages)
+    assert recalled.without("What was said first\nWhere?") == "What was said first\nWhere?"
+    assert recalled.without("What was said last\nWhere?") == "What was said last\nWhere?"
+    recalled.clear()
+    recalled.note(["What was said last", *pages[:3]])
+    assert recalled.without("What was said last\nWhere?") == "Where?"
+
+
 def test_wrapped_prompts_are_the_question() -> None:
     context, history = "[ana]: the key is red", "user: good day"
     for text in (context, history):
