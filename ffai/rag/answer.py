@@ -17,6 +17,7 @@ from ffai.chat.reply import ChatReply, TokenUsage
 from ffai.chat.streaming import AsyncReplyStream, ReplyStream
 from ffai.core.memory.halving import told
 from ffai.core.memory.retrieving import NOTHING, Retrieved
+from ffai.core.scope import MemoryScope
 from ffai.errors import ClientError, ClosedError, StoreError
 from ffai.rag.ask_options import AskOptions, ContextOptions
 from ffai.rag.asker import Asker, ChatRequest
@@ -113,6 +114,8 @@ class Prepared:
     context_error: str | None
     scope: Mapping[str, Any]
     """What was looked up, as events tell it: a guard is not asked again once the model has answered."""
+    kept: MemoryScope | None
+    """The scope that question and answer are recorded with; ``None`` where they are not."""
     started: float
 
 
@@ -155,6 +158,7 @@ def prepared(backing: Backing, question: str, options: AskOptions) -> Flow[Step,
         asker=asker,
         context_error="; ".join(errors) or None,
         scope=scope,
+        kept=backing.kept_scope(options.whose) if options.remember else None,
         started=started,
     )
 
@@ -194,8 +198,8 @@ def finished(backing: Backing, ready: Prepared, reply: ChatReply) -> Flow[Step, 
                 raise kept.error
             logger.warning("The thread can't be written just now; it lacks this answer: %s", told(kept.error))
     turn_id = None
-    if options.remember:
-        record: Callable[[], str | None] = partial(backing.record, ready.question, reply, options.whose, duration)
+    if ready.kept is not None:
+        record: Callable[[], str | None] = partial(backing.record, ready.question, reply, ready.kept, duration)
         turn_id = taken((yield Step(record, partial(asyncio.to_thread, record))))
     sources = ready.context.sources
     emit(

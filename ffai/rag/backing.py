@@ -95,9 +95,15 @@ class Backing:
         if self.memory is not None and prompt != question:
             self.memory.note_recalled([prompt], scope=scope, instead=question)
 
-    def record(self, question: str, reply: ChatReply, scope: Scope | None, duration_ms: float) -> str | None:
-        """Record a question and its answer as a turn; return its id, where it is remembered."""
-        whose = self.kept_scope(scope)
+    def record(self, question: str, reply: ChatReply, whose: MemoryScope, duration_ms: float) -> str | None:
+        """Record a question and its answer as a turn; return its id, where it is remembered.
+
+        Args:
+            question: what was asked.
+            reply: what was answered.
+            whose: the scope, as :meth:`kept_scope` gives it: before a model is asked, for a guard may refuse.
+            duration_ms: how long it took.
+        """
         if self.recorder is None:
             return self._remember(question, reply, whose)
         return self.recorder.record(
@@ -135,7 +141,10 @@ class Backing:
             MemoryDisabledError: it is off.
         """
         if self.memory is None:
-            raise MemoryDisabledError("Memory is off. Enable it: FFAI(client, memory_enabled=True).")
+            raise MemoryDisabledError(
+                "Memory is off. FFAI(client, memory_enabled=True) enables it; where it is enabled, no embedding model "
+                "can be used, and the log says why."
+            )
         return self.memory
 
     @property

@@ -38,6 +38,8 @@ State = Literal[
     "out of scope",
     "unknown",
 ]
+LONGEST = 200
+"""Characters of a question that a report repeats."""
 NEAREST = 5
 """Misses that are told of where none was asked for."""
 
@@ -95,7 +97,7 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.query!r} in {self.scope!r}, {self.mode} search with {self.model or 'no model'}:",
+            f"{self.query[:LONGEST]!r} in {self.scope!r}, {self.mode} search with {self.model or 'no model'}:",
             f"{self.stored} turns can be found; {self.pending} wait and {self.failed} failed (everybody's).",
             *(f"Not remembered: {count} calls, {reason}." for reason, count in self.not_remembered.items()),
             *([f"Problem: {self.problem}"] if self.problem else []),

@@ -188,8 +188,7 @@ class Fusion:
             place = int(np.searchsorted(self._compared, 2 * turn + message))
             if place < len(self._compared) and self._compared[place] == 2 * turn + message:
                 signals["context"] = float(self._around[place]) / self._context_full
-            alone = float(self._keyword.alone[2 * turn : 2 * turn + 2].max())
-            coverage = min(1.0, alone / (self._keyword.ideal or 1.0))
+            coverage = min(1.0, self._keyword.share(turn))
         added = {
             field.name: getattr(self._weights, field.name) * signals.get(field.name, 0.0) for field in fields(Weights)
         }

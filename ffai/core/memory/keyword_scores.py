@@ -128,6 +128,15 @@ class KeywordScores:
         self.alone: Singles = np.bincount(places, weights=gained, minlength=len(said)).astype(np.float32)
         """BM25 of each message, zero where it has none of the words: shape ``(2 * turns,)``."""
 
+    def share(self, turn: int) -> float:
+        """Return how much of the question's words a turn has, the rare ones counting more, in ``[0, 1]``.
+
+        Args:
+            turn: its place among those that are looked at.
+        """
+        has = self._counts[2 * turn : 2 * turn + 2].any(axis=0)
+        return float(self._rarity[has].sum()) / (self.ideal or 1.0)
+
     def around(self, messages: Messages) -> Singles:
         """Compare messages together with up to :data:`SPAN` words of their conversation on each side.
 

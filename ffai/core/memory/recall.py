@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from ffai.core.embeddings.protocol import Embedder
 from ffai.core.memory import asking, joining
 from ffai.core.memory.collection import Collection
 from ffai.core.memory.filters import TurnFilter, Where
+from ffai.core.memory.halving import told
 from ffai.core.memory.hit import TurnHit
 from ffai.core.memory.knowledge_place import is_seen
 from ffai.core.memory.question import Mode, Question
@@ -28,6 +30,8 @@ from ffai.core.scope_policy import OPEN, Scope, ScopePolicy, scope_taken_now
 from ffai.core.similarity import Vector
 from ffai.core.speaker import in_the_third_person
 from ffai.errors import ArgumentTypeError, ClosedError, ScopeValidationError, Violation
+
+logger = logging.getLogger(__name__)
 
 BARRIER = 2.0
 """Seconds a search waits, at the most, for turns that were accepted before it."""
@@ -200,7 +204,10 @@ class Recall:
             embedder = self.embeddings
             with self._collection.queries:
                 texts = asking.embedded_texts(self._collection, question)
-                vectors = embed_texts(embedder, texts) if texts else []
+                try:
+                    vectors = embed_texts(embedder, texts) if texts else []
+                except Exception as error:  # noqa: BLE001 - an embedder raises what it likes
+                    vectors = _without_meaning(question, error)
             if (found := find(self._collection, embedder, vectors, question)) is not None:
                 return found
 
@@ -214,7 +221,10 @@ class Recall:
             embedder = self.embeddings
             with self._collection.queries:
                 texts = await asyncio.to_thread(asking.embedded_texts, self._collection, question)
-                vectors = await self._aembed(embedder, texts) if texts else []
+                try:
+                    vectors = await self._aembed(embedder, texts) if texts else []
+                except Exception as error:  # noqa: BLE001 - as above
+                    vectors = _without_meaning(question, error)
             found = await asyncio.to_thread(find, self._collection, embedder, vectors, question)
             if found is not None:
                 return found
@@ -351,6 +361,16 @@ class Recall:
         wanted = self._wanted(None, None)
         self._collection.catch_up()
         return len(self._collection.store._select(self.settled(wanted)))
+
+
+def _without_meaning(question: Question, error: Exception) -> list[Vector]:
+    """Go on without the vectors of a question where its words are enough; raise the error where they are not."""
+    if question.mode != "keyword":
+        raise error
+    logger.warning(
+        "The question can't be embedded just now; its words are looked for, and scores are 0: %s", told(error)
+    )
+    return []
 
 
 def check_embedder(embeddings: object) -> None:

@@ -21,7 +21,7 @@ HISTORY, CONTEXT, RULE, QUESTION = "Previous conversation:", "Context from memor
 _WRAPPED = re.compile(rf"\s*(?:{HISTORY}\s*{RULE}\s*)?(?:{CONTEXT}\s*{RULE}\s*)?{QUESTION}(.*)", re.DOTALL)
 _MARK = " \t>*-\u2022\"'\u201c\u201d`"
 """What may stand around a line that is quoted."""
-_MARKS = r"[ \t>*\-\u2022\"'\u201c\u201d`]*"
+_LINE_END = re.compile(r"\r?\n|\Z")
 
 Key = tuple[str | None, str]
 """For whom it was recalled, and the text."""
@@ -119,5 +119,20 @@ def _bare(line: str) -> str:
 
 def _cut(prompt: str, text: str, instead: str) -> str:
     """Put something else in the place of a text wherever that fills whole lines."""
-    whole_lines = re.compile(rf"^{_MARKS}{re.escape(text)}{_MARKS}(\r?\n|\Z)", re.MULTILINE)
-    return whole_lines.sub(lambda found: instead + found[1] if instead else "", prompt)
+    pieces, at = [], 0
+    while (found := prompt.find(text, at)) >= 0:
+        start, end = found, found + len(text)
+        while start > at and prompt[start - 1] in _MARK:
+            start -= 1
+        while end < len(prompt) and prompt[end] in _MARK:
+            end += 1
+        line_ends = _LINE_END.match(prompt, end)
+        if line_ends is None or (start > 0 and prompt[start - 1] != "\n"):
+            pieces.append(prompt[at : found + len(text)])
+            at = found + len(text)
+        else:
+            pieces += [prompt[at:start], instead + line_ends[0] if instead else ""]
+            at = line_ends.end()
+            if at == len(prompt):
+                break
+    return "".join([*pieces, prompt[at:]])

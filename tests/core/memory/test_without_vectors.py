@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from ffai import Memory, MemoryScope
 from ffai.core.embeddings.protocol import AbsentEmbedder
 from ffai.testing import FakeEmbedder
@@ -70,3 +72,16 @@ def test_without_a_model_turns_that_wait_are_found_by_their_words(tmp_path: Path
         prompts = {hit.prompt for hit in memory.search("the island", mode=mode, wait=0.0)}
         assert prompts == {"Where is the harbour?", "Where is the volcano?"}
     memory.close()
+
+
+def test_words_are_looked_for_while_the_embedder_is_down() -> None:
+    embedder = FakeEmbedder()
+    memory = Memory(embedder)
+    memory.remember("Where is the volcano?", "On the island.")
+    memory.flush()
+    embedder.fail = lambda _: ConnectionError("down")
+    assert [hit.score for hit in memory.search("volcano", mode="keyword")] == [0.0]
+    assert len(asyncio.run(memory.asearch("volcano", mode="keyword"))) == 1
+    for mode in ("vector", "hybrid"):
+        with pytest.raises(ConnectionError, match="down"):
+            memory.search("volcano", mode=mode)
