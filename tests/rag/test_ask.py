@@ -511,3 +511,14 @@ def test_a_memory_that_answers_cannot_be_made_from_is_refused_by_name() -> None:
 
     with pytest.raises(TypeError, match="has no method retrieve"):
         AgentMemory(FakeClient(), Notes())  # type: ignore[arg-type]
+
+
+def test_a_code_in_a_long_text_among_short_ones_is_found_by_its_words() -> None:
+    memory = Memory(FakeEmbedder())
+    for number in range(50):
+        memory.remember(f"short question {number}", "Short answer.")
+    report = " ".join(f"detail{number}" for number in range(200))
+    expected = memory.remember("The report, please", f"{report} the part ZX4417 broke {report}")
+    result = AgentMemory(FakeClient(["It broke."]), memory).ask("What about ZX4417?")
+    assert [source.id for source in result.sources] == [expected]
+    assert result.sources[0].score < 0.5

@@ -27,8 +27,6 @@ EXACT = 1024
 """Messages up to which all are compared with what was said around them; of more, the best by the other signals."""
 CANDIDATES = 256
 """How many those are, and how many of the best by words alone, with all that have them near."""
-COVERED = 0.5
-"""Share of a question's words from which on a turn has to do with it, as far as words tell."""
 
 _LENGTHS = (np.log1p(np.arange(LONG + 1)) / math.log1p(LONG)).astype(np.float32)
 
