@@ -85,3 +85,4 @@ def test_words_are_looked_for_while_the_embedder_is_down() -> None:
     for mode in ("vector", "hybrid"):
         with pytest.raises(ConnectionError, match="down"):
             memory.search("volcano", mode=mode)
+    memory.close(0.0)
