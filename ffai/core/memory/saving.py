@@ -58,6 +58,8 @@ class Saver:
         self._not_before, self._in_use = 0.0, False
         self.asked = False
         """Whether somebody waits for the file to hold every indexed turn."""
+        self._asks = 0
+        """How often somebody has asked for it."""
         self._leave_line_at = 0.0
         self.problem: str | None = None
         """Why the file can't be written just now; the journal keeps the turns."""
@@ -80,6 +82,7 @@ class Saver:
     def ask(self) -> bool:
         """Ask for the file to be written; tells whether there is something to write."""
         self._leave_line_at = time.monotonic() + LONGEST_WRITE
+        self._asks += 1
         self.asked = (self._unsaved() > 0 or self._owes()) and not has_lost_polars()
         return self.asked
 
@@ -89,12 +92,18 @@ class Saver:
         Args:
             drained: whether no turn waits to be embedded.
         """
+        asks = self._asks
         if self.asked or time.monotonic() >= self._not_before:
             self._in_use = False
             merge = self._is_due(drained)
             if merge or self._owes():
                 self.save(merge=merge)
         if drained and not self._in_use:
+            self._has_heard(asks)
+
+    def _has_heard(self, asks: int) -> None:
+        """Note that what was asked for is done, unless somebody has asked since: his turns may not be in the file."""
+        if asks == self._asks:
             self.asked = False
 
     def _is_due(self, drained: bool) -> bool:
@@ -123,6 +132,7 @@ class Saver:
         Args:
             merge: whether to write the file, besides taking out of it what was forgotten.
         """
+        asks = self._asks
         try:
             with filelock.FileLock(self._place.lock, timeout=0):
                 if has_lost_polars():
@@ -140,7 +150,8 @@ class Saver:
             self.problem, self._not_before = str(error), time.monotonic() + PAUSE_AFTER_ERROR
             return
         finally:
-            self.asked = self.asked and self._in_use
+            if not self._in_use:
+                self._has_heard(asks)
         if self.problem is not None:
             logger.warning("The memory file %r can be written again.", str(self._place.file))
         self.problem = None
