@@ -81,11 +81,10 @@ async def aapart(client: Any) -> AsyncIterator[Any]:
         return
     turns = _turns_of(client)
     await turns.await_()
-    try:
+    with contextlib.ExitStack() as coming_in:
+        coming_in.callback(turns.end)
         added = turns.away.begin_unheard()
-    except BaseException:
-        turns.end()
-        raise
+        coming_in.pop_all()
 
     def give_back() -> None:
         try:
@@ -183,20 +182,18 @@ class _Turns:
     def wait(self) -> None:
         """Come in, after those who came before."""
         turn = self._queued(None)
-        try:
+        with contextlib.ExitStack() as waiting:
+            waiting.callback(self._leave, turn)
             turn.result()
-        except BaseException:
-            self._leave(turn)
-            raise
+            waiting.pop_all()
 
     async def await_(self) -> None:
         """The async twin of `wait`."""
         turn = self._queued(asyncio.current_task())
-        try:
+        with contextlib.ExitStack() as waiting:
+            waiting.callback(self._leave, turn)
             await asyncio.wrap_future(turn)
-        except BaseException:
-            self._leave(turn)
-            raise
+            waiting.pop_all()
 
     def end(self) -> None:
         """Go out, and let the next one in."""

@@ -29,7 +29,7 @@ from ffai.core.scope import MemoryScope, check_actor_id, with_known_conversation
 from ffai.core.scope_policy import OPEN, Scope, ScopePolicy, scope_taken_now
 from ffai.core.similarity import Vector
 from ffai.core.speaker import in_the_third_person
-from ffai.errors import ArgumentTypeError, ClosedError, ScopeValidationError, Violation
+from ffai.errors import ArgumentTypeError, ClosedError, EmbeddingError, ScopeValidationError, Violation
 
 logger = logging.getLogger(__name__)
 
@@ -206,7 +206,7 @@ class Recall:
                 texts = asking.embedded_texts(self._collection, question)
                 try:
                     vectors = embed_texts(embedder, texts) if texts else []
-                except Exception as error:  # noqa: BLE001 - an embedder raises what it likes
+                except (EmbeddingError, OSError) as error:
                     vectors = _without_meaning(question, error)
             if (found := find(self._collection, embedder, vectors, question)) is not None:
                 return found
@@ -223,7 +223,7 @@ class Recall:
                 texts = await asyncio.to_thread(asking.embedded_texts, self._collection, question)
                 try:
                     vectors = await self._aembed(embedder, texts) if texts else []
-                except Exception as error:  # noqa: BLE001 - as above
+                except (EmbeddingError, OSError) as error:
                     vectors = _without_meaning(question, error)
             found = await asyncio.to_thread(find, self._collection, embedder, vectors, question)
             if found is not None:
