@@ -1,10 +1,13 @@
-"""Real models and servers on the loopback, started once for a test run."""
+"""What tests of several folders need: real models, servers on the loopback, and calls that are awaited too."""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,3 +43,20 @@ def openai_server() -> Iterator[OpenAIServer]:
     """A scripted OpenAI-compatible server: `script` it, then read its `requests`."""
     with OpenAIServer() as server:
         yield server
+
+
+@pytest.fixture(params=["waiting", "awaited"])
+def call(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Call a method, or await its twin."""
+
+    def call(owner: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        if request.param == "waiting":
+            return getattr(owner, name)(*args, **kwargs)
+
+        async def awaited() -> Any:
+            answer = getattr(owner, f"a{name}")(*args, **kwargs)
+            return await answer if inspect.isawaitable(answer) else answer
+
+        return asyncio.run(awaited())
+
+    return call

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import logging
 from collections.abc import Callable
@@ -28,23 +27,6 @@ from tests.doubles.talker import SAID, Talker
 
 QUESTION = "Where is the key?"
 Call = Callable[..., Any]
-
-
-@pytest.fixture(params=["waiting", "awaited"])
-def call(request: pytest.FixtureRequest) -> Call:
-    """Call a method, or await its twin."""
-
-    def call(owner: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-        if request.param == "waiting":
-            return getattr(owner, name)(*args, **kwargs)
-
-        async def awaited() -> Any:
-            answer = getattr(owner, f"a{name}")(*args, **kwargs)
-            return await answer if inspect.isawaitable(answer) else answer
-
-        return asyncio.run(awaited())
-
-    return call
 
 
 def knowing(client: Any, **settings: Any) -> FFAI:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import json
 import time
 from collections.abc import Callable
@@ -24,23 +22,6 @@ FACTS = {
     "tasks": [{"title": "tell the press", "owner": "bob"}],
     "open_questions": ["Who pays?"],
 }
-
-
-@pytest.fixture(params=["waiting", "awaited"])
-def call(request: pytest.FixtureRequest) -> Call:
-    """Call a method, or await its twin."""
-
-    def call(owner: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-        if request.param == "waiting":
-            return getattr(owner, name)(*args, **kwargs)
-
-        async def awaited() -> Any:
-            answer = getattr(owner, f"a{name}")(*args, **kwargs)
-            return await answer if inspect.isawaitable(answer) else answer
-
-        return asyncio.run(awaited())
-
-    return call
 
 
 def saying(*replies: Any, scope: MemoryScope | None = ALICE) -> tuple[AgentMemory, FakeClient, Memory]:
