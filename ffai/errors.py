@@ -8,15 +8,16 @@ FFAIError
 ├── ClosedError (RuntimeError)             used after close()
 ├── MissingExtraError (ImportError)        an optional package is not installed
 ├── ClientError (RuntimeError)             a chat client failed or answered something unusable
-│   └── AllClientsFailedError              every client of a fallback chain failed
+│   ├── AllClientsFailedError              every client of a fallback chain failed
+│   ├── ToolLoopLimit                      a model went on calling tools
+│   └── StructuredReplyError (ValueError)  a reply that is not the object that was asked for
+│       └── MalformedReply                 a reply that is neither yes nor no
 ├── MemoryDisabledError (RuntimeError)     memory is off, and was needed
 ├── EmptyWindowError (ValueError)          nothing was said in the time that was to be summarised
 ├── EmptySummaryError (ValueError)         the model summarised nothing
-
-
-│   ├── AllClientsFailedError              every client of a fallback chain failed
-│   └── StructuredReplyError (ValueError)  a reply that is not the object that was asked for
 ├── UnknownReferenceError (ValueError)     {{name.response}} names no earlier prompt
+├── SensitiveFieldError (ValueError)       a secret field was to be filtered, shown or embedded
+├── UnsafeFilterError (ValueError)         a filter that is not made of known columns
 ├── EmbeddingError (RuntimeError)          an embedding model failed
 │   ├── ModelUnavailableError (ImportError)  a local model can't be loaded
 │   │   └── DamagedModelError              its files are cut or broken
@@ -137,6 +138,51 @@ class StructuredReplyError(ClientError, ValueError):
     def __init__(self, kind: str, reply: str, reason: str) -> None:
         super().__init__(f"The model's reply is no {kind}: {reason}. It was {reply!r:.300}")
         self.kind, self.reply, self.reason = kind, reply, reason
+
+
+class MalformedReply(StructuredReplyError):  # noqa: N818 - named by contract
+    """A model was asked yes or no, twice, and answered neither.
+
+    Attributes:
+        reply: the last reply, as it came.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, reply: str, reason: str) -> None:
+        super().__init__("verdict", reply, reason)
+
+
+class ToolLoopLimit(ClientError):  # noqa: N818 - named by contract
+    """A model went on calling tools instead of answering.
+
+    Attributes:
+        rounds: how many rounds of calls there were.
+        called: names of the tools it called, in order.
+    """
+
+    def __init__(self, rounds: int, called: Sequence[str]) -> None:
+        super().__init__(
+            f"The model called tools {rounds} times and gave no answer: {', '.join(called)}. "
+            "Raise tool_rounds, or offer it fewer tools."
+        )
+        self.rounds, self.called = rounds, tuple(called)
+
+
+class SensitiveFieldError(FFAIError, ValueError):
+    """A secret field was to be filtered by, ordered by, shown or embedded. Its value is not in the message.
+
+    Attributes:
+        field: the name of the field.
+        owner: the name of the class.
+    """
+
+    def __init__(self, field: str, owner: str, use: str) -> None:
+        super().__init__(f"{owner}.{field} is sensitive and can't be {use}.")
+        self.field, self.owner = field, owner
+
+
+class UnsafeFilterError(FFAIError, ValueError):
+    """A filter or an order holds something other than columns of known tables and bound values."""
 
 
 class UnknownReferenceError(FFAIError, ValueError):

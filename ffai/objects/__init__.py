@@ -1,0 +1,1 @@
+"""AI methods, semantic search and memory on records of your own database."""

@@ -1,0 +1,291 @@
+"""What a class declares about itself: what is embedded, what is secret, which methods a model may call."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+from sqlalchemy import Column, event
+from sqlalchemy import inspect as inspected
+from sqlalchemy.exc import NoInspectionAvailable
+from sqlalchemy.orm import MappedColumn, Mapper, mapped_column
+
+from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldError
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import ColumnProperty
+
+T = TypeVar("T")
+
+Provider = Literal["local", "ai", "auto"]
+"""Where vectors come from: a model on this machine, the chat client or a provider, or the first of them there is."""
+
+SENSITIVE = "sensitive"
+"""The key in a column's ``info`` that marks it."""
+
+Sensitive = Annotated[T, mapped_column(info={SENSITIVE: True})]
+"""A field that never leaves the database: ``token: Mapped[Sensitive[str]]``, or ``token: Sensitive[str]`` in SQLModel.
+
+It is in no prompt, filter, order, projection, hit or vector. The value can still be read on a record of your own.
+"""
+
+
+class Embedded:
+    r"""Which texts of a record become vectors.
+
+    Args:
+        fields: names of text columns; each that is not blank has a vector of its own. A search looks in the first one
+            unless it names another.
+        combined: more vectors, each of a template over columns: ``{"content": "{title}\n\n{body}"}``.
+        provider: where the vectors of this class come from; ``None`` as the store has it.
+        auto_generate: whether a change is embedded by itself; ``None`` as the store has it.
+
+    Raises:
+        InvalidArgumentError: no field, a field twice, or a template that is none.
+
+    Examples:
+        >>> Embedded("title", "body", combined={"content": "{title}: {body}"}).names
+        ('title', 'body', 'content')
+    """
+
+    def __init__(
+        self,
+        *fields: str,
+        combined: Mapping[str, str] | None = None,
+        provider: Provider | None = None,
+        auto_generate: bool | None = None,
+    ) -> None:
+        self.fields = fields
+        self.combined = {name: Template(template) for name, template in (combined or {}).items()}
+        self.provider, self.auto_generate = provider, auto_generate
+        self.names = (*fields, *self.combined)
+        if not self.names:
+            raise InvalidArgumentError("Embedded() names no field: give it the names of text columns, or `combined`.")
+        for name in self.names:
+            if not isinstance(name, str) or not name:
+                raise ArgumentTypeError(f"Embedded(): a field is named by text, not {name!r:.80}.")
+        if twice := sorted({name for name in self.names if self.names.count(name) > 1}):
+            raise InvalidArgumentError(f"Embedded() names {twice[0]!r} twice.")
+        if provider not in (None, "local", "ai", "auto"):
+            raise InvalidArgumentError(f"provider must be 'local', 'ai' or 'auto', not {provider!r}.")
+
+
+class Template:
+    """A text with the names of columns in braces; ``{{`` and ``}}`` are braces.
+
+    Values are put in once: one that holds ``{body}`` itself stays as it is. ``None`` is nothing.
+
+    Raises:
+        InvalidArgumentError: it is no such text, or names no column.
+
+    Examples:
+        >>> Template("{title}|{body}").filled({"title": "see {body} $&", "body": "B"})
+        'see {body} $&|B'
+    """
+
+    def __init__(self, template: str) -> None:
+        try:
+            parts = list(string.Formatter().parse(template))
+        except (ValueError, TypeError) as error:
+            raise InvalidArgumentError(f"{template!r:.100} is no template: {error}.") from error
+        self._parts = [(before, name) for before, name, _, _ in parts]
+        self.names = tuple(name for _, name in self._parts if name is not None)
+        if odd := [name for _, name, shape, turned in parts if name is not None and (shape or turned or not name)]:
+            raise InvalidArgumentError(f"{template!r:.100}: {{{odd[0]}}} must be the plain name of a column.")
+        if not self.names:
+            raise InvalidArgumentError(f"{template!r:.100} names no column: put one in braces, such as {{title}}.")
+
+    def filled(self, values: Mapping[str, Any]) -> str:
+        """Return the text with the values in it."""
+        return "".join(before + ("" if name is None else _shown(values[name])) for before, name in self._parts)
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AI:
+    """What a class lets a model know and do: its ``__ai__``.
+
+    Examples:
+        >>> AI(embedded=Embedded("title", "body"), prompt_exclude=("tenant_id",)).embedded.names
+        ('title', 'body')
+    """
+
+    embedded: Embedded | None = None
+    """Which texts become vectors; ``None`` for none."""
+    prompt_exclude: Sequence[str] = ()
+    """Columns that a model is not shown, though they are no secret."""
+    include: Sequence[str] = ()
+    """Relationships and properties that a model is shown beside the columns."""
+    sensitive: Sequence[str] = ()
+    """Columns that are secret, where their type can't be marked with `Sensitive`: those of a reflected table."""
+    callable: Sequence[str] = ()
+    """Methods that a model may call, where they can't be marked with `ai_tool`."""
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    """What a model is told about methods, in place of their docstrings."""
+    name: str | None = None
+    """What records of this class are filed under; the table's name where it is ``None``."""
+
+
+class Declared:
+    """What is declared about one mapped class, checked.
+
+    Attributes:
+        mapped: the class.
+        ai: its declaration.
+        owner_type: what its records are filed under.
+        columns: attribute name to column.
+        sensitive: names of the attributes that are secret.
+    """
+
+    def __init__(self, mapped: type[Any], mapper: Mapper[Any]) -> None:
+        self.mapped = mapped
+        self.ai = _ai_of(mapped)
+        self.owner_type = self.ai.name or str(getattr(mapper.base_mapper.local_table, "fullname", mapper.local_table))
+        self.columns: dict[str, Column[Any]] = {
+            name: column
+            for name, column in ((prop.key, _column_of(prop)) for prop in mapper.column_attrs)
+            if column is not None
+        }
+        self._mark(_marked_in_pydantic(mapped))
+        self._mark(self._known("AI(sensitive=...)", self.ai.sensitive))
+        self.sensitive = frozenset(name for name, column in self.columns.items() if column.info.get(SENSITIVE))
+        self._check()
+
+    @property
+    def embedded(self) -> Embedded:
+        """Which texts become vectors.
+
+        Raises:
+            InvalidArgumentError: the class declares none.
+        """
+        if self.ai.embedded is None:
+            raise InvalidArgumentError(
+                f"{self.mapped.__name__} declares no embedded fields. Give it "
+                '__ai__ = AI(embedded=Embedded("title", ...)).'
+            )
+        return self.ai.embedded
+
+    def check_field(self, name: str | None) -> str:
+        """Return the field to look in: the one named, or the first one.
+
+        Raises:
+            InvalidArgumentError: it is not embedded; lists those that are.
+            SensitiveFieldError: it is secret.
+        """
+        embedded = self.embedded
+        if name is None:
+            return embedded.names[0]
+        if name in self.sensitive:
+            raise SensitiveFieldError(name, self.mapped.__name__, "embedded")
+        if name not in embedded.names:
+            raise InvalidArgumentError(
+                f"{self.mapped.__name__} has no embedded field {name!r:.100}; there are {', '.join(embedded.names)}."
+            )
+        return name
+
+    def _known(self, where: str, names: Iterable[str]) -> list[str]:
+        names = list(names)
+        if unknown := [name for name in names if name not in self.columns]:
+            raise InvalidArgumentError(
+                f"{self.mapped.__name__}: {where} names {unknown[0]!r:.100}, which is no column of it; "
+                f"there are {', '.join(self.columns)}."
+            )
+        return names
+
+    def _mark(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.columns[name].info[SENSITIVE] = True
+
+    def _check(self) -> None:
+        self._known("AI(prompt_exclude=...)", self.ai.prompt_exclude)
+        embedded = self.ai.embedded
+        if embedded is None:
+            return
+        for name in self._known("Embedded(...)", embedded.fields):
+            self._check_secret(name)
+        for combined, template in embedded.combined.items():
+            if combined in self.columns:
+                raise InvalidArgumentError(
+                    f"{self.mapped.__name__}: the combined text can't be called {combined!r}: a column is called so."
+                )
+            for name in self._known(f"the template of {combined!r}", template.names):
+                self._check_secret(name)
+
+    def _check_secret(self, name: str) -> None:
+        if name in self.sensitive:
+            raise SensitiveFieldError(name, self.mapped.__name__, "embedded")
+
+
+def declared_of(kind: type[Any]) -> Declared:
+    """Return what a mapped class declares.
+
+    Raises:
+        ArgumentTypeError: it is not a class that SQLAlchemy maps.
+        InvalidArgumentError, SensitiveFieldError: what it declares can't be used.
+    """
+    mapper = mapper_of(kind)
+    declared = mapper.class_.__dict__.get("__ai_declared__")
+    if declared is None:
+        declared = Declared(kind, mapper)
+        type.__setattr__(kind, "__ai_declared__", declared)
+    found: Declared = declared
+    return found
+
+
+def mapper_of(kind: type[Any]) -> Mapper[Any]:
+    """Return the mapper of a class.
+
+    Raises:
+        ArgumentTypeError: it has none.
+    """
+    try:
+        mapper = inspected(kind)
+    except NoInspectionAvailable:
+        mapper = None
+    if not isinstance(mapper, Mapper):
+        told = kind.__name__ if isinstance(kind, type) else f"{type(kind).__name__} {kind!r:.80}"
+        raise ArgumentTypeError(
+            f"{told} is not a class with a table. Give a class mapped by SQLAlchemy, or a SQLModel with table=True."
+        )
+    return mapper
+
+
+def check_when_mapped(mixin: type[Any]) -> None:
+    """Check the declaration of each class with a mixin as soon as it is mapped."""
+
+    @event.listens_for(mixin, "after_mapper_constructed", propagate=True)
+    def mapped(_: Mapper[Any], kind: type[Any]) -> None:
+        declared_of(kind)
+
+
+def _ai_of(mapped: type[Any]) -> AI:
+    ai = getattr(mapped, "__ai__", None)
+    if ai is None:
+        return AI()
+    if not isinstance(ai, AI):
+        raise ArgumentTypeError(f"{mapped.__name__}.__ai__ must be an AI(...), not {type(ai).__name__} {ai!r:.80}.")
+    return ai
+
+
+def _column_of(prop: ColumnProperty[Any]) -> Column[Any] | None:
+    column = prop.columns[0]
+    return column if isinstance(column, Column) else None
+
+
+def _marked_in_pydantic(mapped: type[Any]) -> list[str]:
+    """Return the fields of a SQLModel whose type is `Sensitive`: it takes no column from there."""
+    fields: Mapping[str, Any] = getattr(mapped, "model_fields", {})
+    return [name for name, told in fields.items() if any(_is_mark(mark) for mark in getattr(told, "metadata", ()))]
+
+
+def _is_mark(mark: object) -> bool:
+    return isinstance(mark, MappedColumn) and bool(mark.column.info.get(SENSITIVE))
+
+
+Rule = Callable[[], Any]
+"""What of a class can be seen now: returns a SQLAlchemy condition."""
