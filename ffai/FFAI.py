@@ -8,20 +8,24 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from ffai.errors import ArgumentTypeError
 from ffai.typing import Prompt
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
     from ffai.config import Config, MemorySettings
     from ffai.core.history_manager import HistoryManager
     from ffai.core.memory.memory import Memory
     from ffai.core.memory.status import FlushResult
     from ffai.core.scope_policy import Scope, ScopeGuard, ScopePolicy
+    from ffai.objects import AsyncStore, Store
     from ffai.rag.agent_memory import AgentMemory
     from ffai.rag.answer import AskResult
     from ffai.rag.ask_options import AskKeywords
@@ -268,6 +272,50 @@ class FFAI:
     ) -> Coroutine[Any, Any, AskResult]:
         """Await :meth:`ask`. Arguments are checked, and the scope is taken, now."""
         return self.rag.aask(question, thread=thread, **options)
+
+    # Records
+
+    @overload
+    def records(self, engine: Engine, *, scope: Mapping[type, Callable[[], Any]] | None = None, **settings: Any) -> Store: ...
+    @overload
+    def records(self, engine: AsyncEngine, *, scope: Mapping[type, Callable[[], Any]] | None = None, **settings: Any) -> AsyncStore: ...
+    def records(
+        self, engine: Engine | AsyncEngine, *, scope: Mapping[type, Callable[[], Any]] | None = None, **settings: Any
+    ) -> Store | AsyncStore:
+        """Return a store for the records of a database: with this client, the memory's embedder, and the settings.
+
+        Args:
+            engine: SQLAlchemy's; an async one gives an :class:`~ffai.objects.AsyncStore`.
+            scope: what can be seen now, for a class; see :class:`~ffai.objects.Store`.
+            **settings: win over those of the section ``objects``.
+
+        Raises:
+            MissingExtraError: SQLAlchemy is not installed.
+            ArgumentTypeError, InvalidArgumentError: an argument can't be used.
+
+        Examples:
+            >>> from sqlalchemy import create_engine
+            >>> from ffai import Memory
+            >>> from ffai.testing import FakeClient, FakeEmbedder
+            >>> ffai = FFAI(FakeClient(), memory=Memory(FakeEmbedder()))
+            >>> with ffai.records(create_engine("sqlite://"), generate="commit") as store:
+            ...     store.backend
+            'process'
+        """
+        from ffai.core.arguments import from_keywords
+        from ffai.objects import StoreSettings
+        from ffai.objects.opening import open_store
+
+        told = from_keywords(StoreSettings, {**self._config.objects.model_dump(), **settings})
+        memory = self.memory
+        is_named = told.embedding_model is not None or told.provider != "auto"
+        return open_store(
+            engine,
+            llm=self._engine.client,
+            embedder=None if memory is None or is_named else memory.embeddings,
+            scope=scope,
+            settings=told,
+        )
 
     # Ending
 

@@ -8,6 +8,7 @@ from ffai.config.sections import (
     LoggingSettings,
     MemorySettings,
     ModelDefaultSettings,
+    ObjectSettings,
     PathSettings,
     RetrySettings,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "LoggingSettings",
     "MemorySettings",
     "ModelDefaultSettings",
+    "ObjectSettings",
     "PathSettings",
     "RetrySettings",
     "Setting",

@@ -229,9 +229,40 @@ class LoggingSettings(Section):
     """A file that the log lines are added to; null writes them to the terminal."""
 
 
+class ObjectSettings(Section):
+    """Section ``objects``: how records of a database are embedded, and what a model is shown of them.
+
+    Examples:
+        >>> ObjectSettings(provider="local").storage
+        'process'
+    """
+
+    provider: Literal["local", "ai", "auto"] = "auto"
+    """Where vectors come from: `local`, a model on this machine; `ai`, the chat client or a provider; `auto`, either."""
+    embedding_model: str | None = Field(default=None, min_length=1)
+    """The model that embeds, such as `local/all-MiniLM-L6-v2`; null takes the one of the memory, or what there is."""
+    dimensions: Whole | None = Field(default=None, ge=1)
+    """The size of the vectors, where a provider's model offers several; null takes its usual one."""
+    allow_api: bool = True
+    """Whether texts may be sent to a provider when no local model can be loaded."""
+    storage: Literal["process", "native"] = "process"
+    """What compares vectors: this `process`, or the database with sqlite-vec or pgvector, `native`."""
+    auto_generate: bool = True
+    """Whether a change of an embedded text is embedded by itself; a class can say otherwise."""
+    generate: Literal["background", "commit"] = "background"
+    """When that happens: in the `background`, or before the call that commits returns, `commit`."""
+    batch_size: Whole = Field(default=32, ge=1)
+    """Texts that go to the embedding model at once."""
+    max_data_length: Whole | None = Field(default=100_000, ge=1)
+    """Characters of a record that a model is shown at the most; null for any number."""
+    tool_rounds: Whole = Field(default=5, ge=1)
+    """How often a model may call methods of a record before it has to answer."""
+
+
 SECTIONS: dict[str, type[Section]] = {
     "memory": MemorySettings,
     "history": HistorySettings,
+    "objects": ObjectSettings,
     "paths": PathSettings,
     "retry": RetrySettings,
     "clients": ClientSettings,

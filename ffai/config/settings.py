@@ -19,6 +19,7 @@ from ffai.config.sections import (
     LoggingSettings,
     MemorySettings,
     ModelDefaultSettings,
+    ObjectSettings,
     PathSettings,
     RetrySettings,
 )
@@ -54,6 +55,7 @@ class Config(BaseSettings):
 
     memory: MemorySettings = Field(default_factory=MemorySettings)
     history: HistorySettings = Field(default_factory=HistorySettings)
+    objects: ObjectSettings = Field(default_factory=ObjectSettings)
     paths: PathSettings = Field(default_factory=PathSettings)
     retry: RetrySettings = Field(default_factory=RetrySettings)
     clients: ClientSettings = Field(default_factory=ClientSettings)

@@ -6,6 +6,7 @@ import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from weakref import WeakSet
 
 from sqlalchemy import Column, event
 from sqlalchemy import inspect as inspected
@@ -136,6 +137,7 @@ class Declared:
 
     Attributes:
         mapped: the class.
+        base: the class at the root of its inheritance; itself where there is none.
         ai: its declaration.
         owner_type: what its records are filed under.
         columns: attribute name to column.
@@ -143,7 +145,7 @@ class Declared:
     """
 
     def __init__(self, mapped: type[Any], mapper: Mapper[Any]) -> None:
-        self.mapped = mapped
+        self.mapped, self.base = mapped, mapper.base_mapper.class_
         self.ai = _ai_of(mapped)
         self.owner_type = self.ai.name or str(getattr(mapper.base_mapper.local_table, "fullname", mapper.local_table))
         self.columns: dict[str, Column[Any]] = {
@@ -255,12 +257,21 @@ def mapper_of(kind: type[Any]) -> Mapper[Any]:
     return mapper
 
 
+_registered: WeakSet[type[Any]] = WeakSet()
+
+
 def check_when_mapped(mixin: type[Any]) -> None:
-    """Check the declaration of each class with a mixin as soon as it is mapped."""
+    """Check the declaration of each class with a mixin, and register it, as soon as it is mapped."""
 
     @event.listens_for(mixin, "after_mapper_constructed", propagate=True)
     def mapped(_: Mapper[Any], kind: type[Any]) -> None:
         declared_of(kind)
+        _registered.add(kind)
+
+
+def registered() -> list[type[Any]]:
+    """Return the mapped classes with the mixin that live."""
+    return list(_registered)
 
 
 def _ai_of(mapped: type[Any]) -> AI:

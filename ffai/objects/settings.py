@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from ffai.core.arguments import check_flag, check_whole
+from ffai.core.arguments import check_flag, check_whole, from_keywords
 from ffai.errors import InvalidArgumentError
 from ffai.objects.declaration import Provider
 
@@ -23,6 +24,8 @@ class StoreSettings:
     """Where vectors come from; see `Provider`."""
     embedding_model: str | None = None
     """The model that embeds, such as ``local/all-MiniLM-L6-v2``; ``None`` takes what the provider has."""
+    dimensions: int | None = None
+    """The size of the vectors, in numbers, where a provider's model offers several; ``None`` takes its usual one."""
     allow_api: bool = True
     """Whether texts may be sent to a provider, where no model is named."""
     storage: Literal["process", "native"] = "process"
@@ -51,5 +54,21 @@ class StoreSettings:
             check_flag(name, getattr(self, name))
         for name in ("batch_size", "tool_rounds"):
             check_whole(name, getattr(self, name), least=1)
-        if self.max_data_length is not None:
-            check_whole("max_data_length", self.max_data_length, least=1)
+        for name in ("dimensions", "max_data_length"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least=1)
+
+
+def settings_of(given: StoreSettings | Mapping[str, Any] | None) -> StoreSettings:
+    """Return settings from what a caller gave: a mapping of some of them is enough.
+
+    Raises:
+        ArgumentTypeError: there is no such setting; names those that there are.
+
+    Examples:
+        >>> settings_of({"generate": "commit"}).generate
+        'commit'
+    """
+    if isinstance(given, StoreSettings):
+        return given
+    return from_keywords(StoreSettings, given or {})

@@ -1,0 +1,64 @@
+"""Reading records: the tenant's rule and the caller's conditions, behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from ffai.chat.flow import Flow
+from ffai.core.arguments import check_whole
+from ffai.objects.filters import Where, condition_of
+from ffai.objects.ordering import Order, columns_of, order_of
+from ffai.objects.owner import key_column, key_of
+from ffai.objects.steps import InDatabase, Step, given
+from ffai.objects.tenancy import Tenancy
+
+T = TypeVar("T")
+
+
+class Reading(Generic[T]):
+    """Flows that read the records of one class.
+
+    Args:
+        kind: the class.
+        tenancy: what can be seen now.
+    """
+
+    def __init__(self, kind: type[T], tenancy: Tenancy) -> None:
+        self._kind, self._tenancy = kind, tenancy
+
+    def get_flow(self, identity: Any) -> Flow[Step, T | None]:
+        """Make a flow that gives the record with a primary key, or ``None``."""
+        conditions = self._tenancy.condition(self._kind)
+
+        def get(session: Session) -> T | None:
+            key = key_of(self._kind, identity, session.get_bind().dialect)
+            return session.scalars(select(self._kind).where(key_column(self._kind) == key, *conditions)).first()
+
+        return given(InDatabase(get))
+
+    def list_flow(self, where: Where, order_by: Order, limit: int | None, offset: int) -> Flow[Step, list[T]]:
+        """Make a flow that gives records in order: that of ``order_by``, then of the primary key."""
+        statement = self._narrowed(select(self._kind), where, order_by, limit, offset)
+        return given(InDatabase(lambda session: list(session.scalars(statement).unique())))
+
+    def values_flow(
+        self, columns: Sequence[str], where: Where, order_by: Order, limit: int | None, offset: int
+    ) -> Flow[Step, list[dict[str, Any]]]:
+        """Make a flow that gives some columns of records."""
+        statement = self._narrowed(select(*columns_of(self._kind, columns)), where, order_by, limit, offset)
+        return given(
+            InDatabase(
+                lambda session: [dict(zip(columns, row, strict=True)) for row in session.execute(statement).tuples()]
+            )
+        )
+
+    def _narrowed(self, statement: Any, where: Where, order_by: Order, limit: int | None, offset: int) -> Any:
+        check_whole("offset", offset, least=0)
+        if limit is not None:
+            check_whole("limit", limit, least=0)
+        conditions = [*self._tenancy.condition(self._kind), *condition_of(self._kind, where)]
+        return statement.where(*conditions).order_by(*order_of(self._kind, order_by)).limit(limit).offset(offset)

@@ -1,0 +1,167 @@
+"""A database whose records can be asked about, searched and remembered for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
+
+from sqlalchemy import Engine
+from sqlalchemy.orm import Session, object_session, sessionmaker
+
+from ffai.chat.flow import Flow
+from ffai.errors import ArgumentTypeError
+from ffai.objects.binding import bind, came_from, remember_stores, store_of_session
+from ffai.objects.collection import Collection
+from ffai.objects.creating import create_all, metadata_of
+from ffai.objects.has_memory import Owned
+from ffai.objects.record_memory import RecordMemory
+from ffai.objects.steps import Place, Step
+from ffai.objects.wiring import Wiring
+
+if TYPE_CHECKING:
+    from ffai.core.embeddings.protocol import Embedder
+    from ffai.objects.settings import StoreSettings
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Store:
+    """A database whose records can be asked about, searched and remembered for. Its engine waits; see `AsyncStore`.
+
+    The tables of the records stay as they are. Beside them are three others, made by `create_all`: vectors, the jobs
+    to make them, and memories. A change of a record writes its job in the same transaction; one thread embeds beside the
+    program, and the jobs that it leaves at the end are done by the next one.
+
+    Args:
+        engine: of the database.
+        llm: any chat client; without one records can't be asked about.
+        embedder: any object with ``embed(list[str])``; without one it is chosen by the settings, when it is needed.
+        scope: what can be seen now, for a class: a function that returns a SQLAlchemy condition, such as
+            ``{Article: lambda: Article.tenant_id == current_tenant()}``. It holds for whatever is read, searched or
+            remembered.
+        settings: a `StoreSettings`, or a mapping of some of them.
+        cache: answers about records are kept in this mapping and given again where nothing has changed.
+
+    Raises:
+        ArgumentTypeError: an argument is something else.
+        InvalidArgumentError: a setting can't be used.
+
+    Examples:
+        >>> from sqlalchemy import create_engine
+        >>> from ffai.testing import FakeEmbedder
+        >>> with Store(create_engine("sqlite://"), embedder=FakeEmbedder()) as store:
+        ...     store.create_all()
+        ...     store.backend
+        'process'
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        llm: Any = None,
+        embedder: Embedder | None = None,
+        scope: Mapping[type[Any], Callable[[], Any]] | None = None,
+        settings: StoreSettings | Mapping[str, Any] | None = None,
+        cache: MutableMapping[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(engine, Engine):
+            raise ArgumentTypeError(
+                f"engine must be SQLAlchemy's create_engine(...), not {type(engine).__name__} {engine!r:.80}. "
+                "An async engine needs an AsyncStore."
+            )
+        self.engine = engine
+        self.wiring = Wiring(engine, llm=llm, embedder=embedder, scope=scope, settings=settings, cache=cache)
+        self._attached: WeakSet[Any] = WeakSet()
+        self._sessions = sessionmaker(engine, expire_on_commit=False)
+        self.attach(self._sessions)
+
+    @property
+    def backend(self) -> str:
+        """What compares vectors: ``"process"``, ``"sqlite-vec"`` or ``"pgvector"``."""
+        return self.wiring.backend.name
+
+    def create_all(self, *bases: Any) -> None:
+        """Make the tables of the store where they are missing, and those of your own classes where you name them.
+
+        Args:
+            *bases: declarative bases, mapped classes or ``MetaData``; with Alembic none.
+        """
+        tables = [metadata_of(base) for base in bases]
+        with self.engine.begin() as connection:
+            create_all(connection, self.wiring.backend, tables)
+
+    def __getitem__(self, kind: type[T]) -> Collection[T]:
+        """Return the records of a class.
+
+        Raises:
+            ArgumentTypeError: the class is not mapped.
+        """
+        self.wiring.see(kind)
+        return Collection(self, kind)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Open a session whose records belong to the store; it commits at the end, or is rolled back on an error."""
+        with self._sessions() as session:
+            yield session
+            session.commit()
+
+    def attach(self, sessions: sessionmaker[Any] | Session) -> None:
+        """Let the records of your own sessions belong to the store.
+
+        Args:
+            sessions: a ``sessionmaker``, or one session.
+
+        Raises:
+            ArgumentTypeError: it is neither; or the session belongs to another store.
+        """
+        if isinstance(sessions, Session):
+            if store_of_session(sessions) is self:
+                return
+            sessions.info.update(bind(self))
+        elif isinstance(sessions, sessionmaker):
+            sessions.configure(info={**sessions.kw.get("info", {}), **bind(self)})
+        else:
+            raise ArgumentTypeError(f"attach() takes a sessionmaker or a Session, not {type(sessions).__name__}.")
+        if sessions not in self._attached:
+            self._attached.add(sessions)
+            remember_stores(sessions)
+            self._watch(sessions)
+
+    def memory_in(self, session: Session | None = None) -> RecordMemory:
+        """Return what records and classes remember, within a session's transaction where one is given."""
+        return RecordMemory(
+            self.engine, tables=self.wiring.backend.tables, tenancy=self.wiring.tenancy, session=session
+        )
+
+    def owned(self, record: object) -> Owned:
+        """Return the memories of a record."""
+        return Owned(self.memory_in(self._session_of(record)), record)
+
+    def run(self, record: object, flow: Flow[Step, R]) -> R:
+        """Run a flow about a record: within its session's transaction, where that is one of the store."""
+        return Place(self.engine, self._session_of(record)).run(flow)
+
+    def _session_of(self, record: object) -> Session | None:
+        session = object_session(record)
+        return session if session is not None and store_of_session(session) is self else None
+
+    def noted(self, records: list[T]) -> list[T]:
+        """Note that records which are in no session come from the store, and return them."""
+        for record in records:
+            if object_session(record) is None:
+                came_from(record, self)
+        return records
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
