@@ -129,7 +129,11 @@ def expiry_of(now: float, expires_at: Any, expires_in: Any) -> float | Unset | N
     if expires_at is not UNSET and expires_in is not UNSET:
         raise InvalidArgumentError("Give expires_at or expires_in, not both.")
     if expires_in is not UNSET:
-        return None if expires_in is None else check_timestamp("expires_in", now + check_duration("expires_in", expires_in))
+        return (
+            None
+            if expires_in is None
+            else check_timestamp("expires_in", now + check_duration("expires_in", expires_in))
+        )
     if expires_at is UNSET or expires_at is None:
         return UNSET if expires_at is UNSET else None
     if not isinstance(expires_at, datetime):
