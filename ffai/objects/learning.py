@@ -33,9 +33,9 @@ class LearningMemory:
     """What a record, or a class, has learned: values with a confidence that outcomes and time move.
 
     A value starts with ``success_confidence`` or ``failure_confidence``, by its first outcome. Each success then takes
-    it ``reinforcement`` of the way to 1, each failure as far to ``failure_confidence``. Without outcomes it halves every
-    ``half_life``; reading does not keep it fresh. `recall` gives out what is at least ``min_confidence``: so a value that
-    began with a failure is promoted by its second success, 0.3, 0.65, 0.825.
+    it ``reinforcement`` of the way to 1, each failure as far to ``failure_confidence``. Without outcomes it halves
+    every ``half_life``; reading does not keep it fresh. `recall` gives out what is at least ``min_confidence``: so a
+    value that began with a failure is promoted by its second success: 0.3, 0.65, 0.825.
 
     The values are memories in version 1: `RecordMemory` reads and writes them too. Each method has a twin that is
     awaited, with ``a`` in front.
@@ -67,7 +67,7 @@ class LearningMemory:
         >>> learning.capture("example.com", "selector", "article .body", success=True).confidence
         0.9
         >>> learning.capture("example.com", "selector", success=False, error="nothing matched").confidence
-        0.6000000000000001
+        0.6
         >>> learning.recall("example.com/news"), learning.recall("example.com/news", min_confidence=0.5)[0].value
         ([], 'article .body')
     """
