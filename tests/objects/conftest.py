@@ -1,10 +1,12 @@
-"""What the tests of records share: a real Postgres server, started once."""
+"""What the tests of records share: a real Postgres server, started once, and places to remember in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+
+from tests.objects.memory_places import clock, memory, place  # noqa: F401
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from ffai.errors import ArgumentTypeError, FFAIError, InvalidArgumentError
 from ffai.objects.learning import LearningMemory
 from ffai.objects.memory_options import UNSET
 from ffai.objects.record_memory import RecordMemory
-from tests.objects.memory_places import Article, Clock, Parser, Place, clock, memory, place  # noqa: F401
+from tests.objects.memory_places import Article, Clock, Parser, Place
 
 A = Article(id="a-1")
 FALSY: list[Any] = [0, False, "", None, [], {}]
@@ -269,7 +269,7 @@ WRONG: list[tuple[dict[str, Any], type[FFAIError]]] = [
     ({"value": b"bytes"}, ArgumentTypeError),
     ({"metadata": ["a list"]}, ArgumentTypeError),
     ({"metadata": {"x": {1}}}, ArgumentTypeError),
-    ({"expires_at": datetime(2026, 1, 1)}, InvalidArgumentError),  # noqa: DTZ001 - it is what is refused
+    ({"expires_at": datetime(2026, 1, 1)}, InvalidArgumentError),
     ({"expires_at": math.inf}, InvalidArgumentError),
     ({"expires_at": "tomorrow"}, ArgumentTypeError),
     ({"expires_in": 0}, InvalidArgumentError),
