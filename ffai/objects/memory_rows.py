@@ -123,7 +123,8 @@ def rows(session: Session, table: Table, *where: ColumnElement[bool]) -> list[Ma
 
 
 def _changed(session: Session, statement: Any) -> int:
-    return cast("CursorResult[Any]", session.execute(statement)).rowcount
+    counted = statement.execution_options(preserve_rowcount=True)  # else that of an INSERT is not read everywhere
+    return cast("CursorResult[Any]", session.execute(counted)).rowcount
 
 
 def _insert(session: Session, table: Table) -> sqlite.Insert | postgresql.Insert | None:
