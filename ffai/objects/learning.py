@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Unpack
@@ -38,7 +37,8 @@ class LearningMemory:
     value that began with a failure is promoted by its second success: 0.3, 0.65, 0.825.
 
     The values are memories in version 1: `RecordMemory` reads and writes them too. Each method has a twin that is
-    awaited, with ``a`` in front.
+    awaited, with ``a`` in front. Outcomes of one value that are reported at once wait for each other: on SQLite as long
+    as the connection's ``timeout`` says, 5 seconds unless set.
 
     Args:
         memory: where they are.
@@ -49,7 +49,7 @@ class LearningMemory:
         reinforcement: the part of the way that one outcome goes, 0 to 1.
         half_life: seconds, or a ``timedelta``; ``None`` for no wear.
         searcher: finds records for a query; see `Searcher`.
-        clock: gives seconds since the epoch.
+        clock: gives seconds since the epoch; ``None`` for that of ``memory``.
 
     Raises:
         ArgumentTypeError, InvalidArgumentError: an argument can't be used.
@@ -83,9 +83,10 @@ class LearningMemory:
         reinforcement: float = 0.5,
         half_life: float | timedelta | None = None,
         searcher: Searcher | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        self._memory, self._whose, self._searcher, self._clock = memory, whose, searcher, clock
+        self._memory, self._whose, self._searcher = memory, whose, searcher
+        self._clock = memory.flows.clock if clock is None else clock
         self._table = memory.flows.table
         self._confidence = Confidence(
             floor=check_fraction("min_confidence", min_confidence),

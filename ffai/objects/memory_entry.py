@@ -61,7 +61,9 @@ def as_json(name: str, value: Any) -> str:
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     except TypeError as error:
-        raise ArgumentTypeError(f"{name} can't be stored as JSON: {error}.") from error
+        raise ArgumentTypeError(
+            f"{name} can't be stored as JSON: {error}. Give dicts, lists, text, numbers, True, False and None."
+        ) from error
     except (ValueError, RecursionError) as error:
         raise InvalidArgumentError(f"{name} can't be stored as JSON: {error}.") from error
     _check_keys(name, value)

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
 from ffai.chat.flow import Flow
-from ffai.core.arguments import check_flag, check_whole
+from ffai.core.arguments import check_flag
 from ffai.objects import memory_rows
 from ffai.objects.memory_entry import MemoryEntry, as_json, read_entries
 from ffai.objects.memory_options import (
@@ -21,6 +21,7 @@ from ffai.objects.memory_options import (
     check_fraction,
     check_metadata,
     check_prefer,
+    check_version,
     expiry_of,
 )
 from ffai.objects.memory_paths import ancestors, check_key, check_scope, within
@@ -69,7 +70,7 @@ class MemoryFlows:
     ) -> Flow[Step, None]:
         """Write a value; see `RecordMemory.remember`."""
         now = self.clock()
-        spot = Spot(check_scope(scope), check_key(key), check_whole("version", version, least=1))
+        spot = Spot(check_scope(scope), check_key(key), check_version(version))
         written = {"value": as_json("value", value), **json_of(metadata)}
         if confidence is not UNSET:  # decay counts from here, not from the last outcome
             written |= {"confidence": check_fraction("confidence", confidence), "last_outcome_at": None}
@@ -109,7 +110,7 @@ class MemoryFlows:
             *self._kept(min_confidence, include_expired),
         ]
         if version is not None:
-            wanted.append(self.table.c.version == check_whole("version", version, least=1))
+            wanted.append(self.table.c.version == check_version(version))
         best = _BEST[check_prefer(prefer)]
         rows = yield from self._rows(whose, wanted)
         nearest_first = sorted(rows, key=lambda row: (scopes.index(row["scope"]), *best(row)))
@@ -160,9 +161,12 @@ class MemoryFlows:
         return count
 
     def within(self, whose: object, work: Callable[[Session, Owner], Any]) -> Flow[Step, Any]:
-        """Do work on somebody's memories within one transaction."""
+        """Do work on somebody's memories within one transaction, once it is seen that the record can be."""
         owner_in = whose_owner(whose, self.rules)
-        return (yield from given(InDatabase(lambda session: work(session, owner_in(session)))))
+        if self.rules is None:
+            return (yield from given(InDatabase(lambda session: work(session, owner_in(session)))))
+        owner = yield from given(InDatabase(owner_in))  # SQLite may refuse to write in a transaction that first reads
+        return (yield from given(InDatabase(lambda session: work(session, owner))))
 
     def _kept(self, min_confidence: float | None, include_expired: bool) -> list[ColumnElement[bool]]:
         check_flag("include_expired", include_expired)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Final, Literal, TypedDict
 
-from ffai.core.arguments import check_number, check_timestamp
+from ffai.core.arguments import check_number, check_timestamp, check_whole
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 
 
@@ -22,6 +22,8 @@ class Unset(Enum):
 
 UNSET: Final = Unset.UNSET
 """An argument that was not given: what is stored stays. ``None`` takes it away."""
+
+_LARGEST = 2**31 - 1
 
 Prefer = Literal["confidence", "version"]
 """Which of two versions of a memory counts more: the surer one, or the newer one."""
@@ -95,6 +97,22 @@ def check_fraction(name: str, value: Any) -> float:
     if not 0 <= number <= 1:
         raise InvalidArgumentError(f"{name} must be between 0 and 1, not {value!r}.")
     return number
+
+
+def check_version(value: Any) -> int:
+    """Return the number of a version.
+
+    Raises:
+        ArgumentTypeError: it is not a whole number.
+        InvalidArgumentError: it is below 1, or more than a database counts.
+
+    Examples:
+        >>> check_version(2)
+        2
+    """
+    if check_whole("version", value, least=1) > _LARGEST:
+        raise InvalidArgumentError(f"version must be at most {_LARGEST}, not {value!r:.60}.")
+    return int(value)
 
 
 def check_duration(name: str, value: Any) -> float:

@@ -208,6 +208,7 @@ def test_a_score_above_the_threshold_is_a_success(learning: Any, score: float, t
     assert counts(entry) == ((0.9, 1, 0) if success else (0.3, 0, 1))
 
 
+@pytest.mark.parametrize("place", ["sqlite", "aiosqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -235,6 +236,7 @@ def test_a_wrong_outcome_is_refused_and_nothing_changes(
     assert place.rows() == before
 
 
+@pytest.mark.parametrize("place", ["sqlite", "aiosqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("options", "error"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -10,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import ColumnElement, Engine, create_engine, event, insert, true
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from ffai.objects.learning import LearningMemory
 from ffai.objects.record_memory import RecordMemory
@@ -107,14 +109,47 @@ def test_what_is_remembered_meanwhile_touches_no_count(engine: Engine) -> None:
     assert learning.recall("s")[0].success_count == THREADS / 2
 
 
-def test_a_session_that_has_written_does_not_keep_others_out_for_good(url: str, engine: Engine) -> None:
-    """Reads take no lock that would stop who writes."""
+def test_who_reads_keeps_nobody_from_writing(engine: Engine) -> None:
     memory = RecordMemory(engine)
     memory.remember(A, "s", "k", 1)
     with engine.connect() as reader:
         reader.execute(Tables().memories.select()).all()
         memory.remember(A, "s", "k", 2)
     assert memory.recall(A, "s", "k") == 2
+
+
+async def test_outcomes_of_tasks_at_once_all_count(url: str, engine: Engine) -> None:
+    waiting = create_async_engine(url.replace("sqlite:", "sqlite+aiosqlite:"))
+    learning = LearningMemory(RecordMemory(waiting), A)
+    await asyncio.gather(*(learning.acapture("s", "k", number, success=True) for number in range(THREADS)))
+    (found,) = await learning.arecall("s")
+    assert found.success_count == THREADS
+    assert found.confidence == pytest.approx(1 - 0.1 * 0.5 ** (THREADS - 1))
+    await waiting.dispose()
+
+
+class All:
+    """A rule that hides nothing, and yet has to look."""
+
+    def condition(self, kind: type) -> list[ColumnElement[bool]]:
+        return [true()]
+
+    def tenant(self, kind: type) -> str:
+        return "t"
+
+
+def test_under_a_rule_too_outcomes_reported_at_once_all_count(engine: Engine) -> None:
+    Article.metadata.drop_all(engine)
+    Article.metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(insert(Article).values(id="a-1"))
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
+        event.listen(engine, "connect", lambda connection, _: setattr(connection, "isolation_level", None))
+        engine.dispose()
+    learning = LearningMemory(RecordMemory(engine, tenancy=All()), A)
+    together(lambda number: learning.capture("s", "k", number, success=True))
+    assert learning.recall("s")[0].success_count == THREADS
 
 
 REPORTER = """

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
+from sqlmodel import Field, SQLModel
 
 from ffai.errors import ArgumentTypeError, FFAIError, InvalidArgumentError
 from ffai.objects.learning import LearningMemory
@@ -247,6 +250,7 @@ WRONG: list[tuple[dict[str, Any], type[FFAIError]]] = [
     ({"confidence": True}, ArgumentTypeError),
     ({"confidence": None}, ArgumentTypeError),
     ({"version": 0}, InvalidArgumentError),
+    ({"version": 2**31}, InvalidArgumentError),
     ({"version": 1.0}, ArgumentTypeError),
     ({"version": True}, ArgumentTypeError),
     ({"scope": ""}, InvalidArgumentError),
@@ -283,6 +287,7 @@ WRONG: list[tuple[dict[str, Any], type[FFAIError]]] = [
 ]
 
 
+@pytest.mark.parametrize("place", ["sqlite", "aiosqlite"], indirect=True)
 @pytest.mark.parametrize(("wrong", "error"), WRONG, ids=lambda value: ascii(value)[:40])
 def test_a_wrong_argument_is_refused_and_nothing_changes(
     place: Place, memory: Any, wrong: dict[str, Any], error: type[FFAIError]
@@ -301,6 +306,7 @@ def test_a_value_that_holds_itself_is_refused(memory: Any) -> None:
         memory.remember(A, "s", "k", loop)
 
 
+@pytest.mark.parametrize("place", ["sqlite", "aiosqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("name", "args", "options", "error"),
     [
@@ -405,7 +411,7 @@ def test_within_a_session_everything_is_part_of_its_transaction(place: Place, se
     assert place.memory().recall(Parser(id=7), "s", "k") == 2
 
 
-async def test_within_an_async_session_everything_is_part_of_its_transaction(tmp_path: Any) -> None:
+async def test_within_an_async_session_everything_is_part_of_its_transaction(tmp_path: Path) -> None:
     engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path / 'app.db'}")
     alone = RecordMemory(engine)
     await alone.acreate_all()
@@ -435,7 +441,7 @@ def test_an_engine_of_the_other_kind_is_named() -> None:
         RecordMemory(create_engine("sqlite://"), session=AsyncSession())
 
 
-def test_a_database_without_on_conflict_gives_the_same(tmp_path: Any) -> None:
+def test_a_database_without_on_conflict_gives_the_same(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'app.db'}")
     engine.dialect.name = "plain"
     memory = RecordMemory(engine, clock=(clock := Clock()))
@@ -452,3 +458,28 @@ def test_a_database_without_on_conflict_gives_the_same(tmp_path: Any) -> None:
     assert learning.capture("s", "k", 3, success=True).success_count == 1  # type: ignore[union-attr]
     assert learning.capture("s", "new", 3, success=True).success_count == 1  # type: ignore[union-attr]
     assert learning.capture("s", "new", 3, success=True).success_count == 2  # type: ignore[union-attr]
+
+
+def test_a_record_of_sqlmodel_remembers_too(tmp_path: Path) -> None:
+    class Note(SQLModel, table=True):
+        id: int | None = Field(default=None, primary_key=True)
+
+    engine = create_engine(f"sqlite:///{tmp_path / 'app.db'}")
+    SQLModel.metadata.create_all(engine, tables=[Note.__table__])  # type: ignore[attr-defined]
+    RecordMemory(engine).create_all()
+    with Session(engine) as session:
+        session.add(note := Note())
+        memory = RecordMemory(engine, session=session)
+        memory.remember(note, "s", "k", 1)
+        memory.remember(Note, "s", "k", 2)
+        session.commit()
+    assert (RecordMemory(engine).recall(Note(id=1), "s", "k"), RecordMemory(engine).recall(Note, "s", "k")) == (1, 2)
+
+
+@pytest.mark.parametrize("kind", [RecordMemory, LearningMemory])
+def test_every_method_has_a_twin_that_takes_the_same(kind: type) -> None:
+    methods = {name for name in vars(kind) if not name.startswith("_") and callable(getattr(kind, name))}
+    plain = {name for name in methods if not name.endswith("_flow") and f"a{name}" in methods}
+    assert methods == plain | {f"a{name}" for name in plain} | {name for name in methods if name.endswith("_flow")}
+    for name in plain:
+        assert inspect.signature(getattr(kind, name)) == inspect.signature(getattr(kind, f"a{name}")), name
