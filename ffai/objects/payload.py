@@ -55,7 +55,7 @@ def payload_of(form: Mapping[str, Any], max_data_length: int | None = None) -> s
         >>> print(payload_of({"title": "Tea", "body": "leaf " * 1000}, 80))
         {
           "title": "Tea",
-          "body": "leaf leaf leaf …",
+          "body": "lea…",
           "_truncated": {
             "body": 5000
           }
@@ -65,7 +65,7 @@ def payload_of(form: Mapping[str, Any], max_data_length: int | None = None) -> s
     whole = _json(form)
     if budget is None or len(whole) <= budget:
         return whole
-    return _json(cut) if (cut := _cut(form, budget)) is not None else "{}"[:budget] if budget > 1 else ""
+    return _json(cut) if (cut := _cut(form, budget)) is not None else "{}" if budget > 1 else ""
 
 
 def _json(value: Any) -> str:

@@ -57,14 +57,14 @@ def public_of(record: object, *, exclude: Collection[str] = (), scrubber: Scrubb
         SensitiveFieldError: ``AI(include=...)`` names a sensitive field.
 
     Examples:
-        >>> from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-        >>> from ffai.objects.declaration import Sensitive
+        >>> from sqlalchemy import Column, Integer, String
+        >>> from sqlalchemy.orm import DeclarativeBase
         >>> class Base(DeclarativeBase): pass
         >>> class Article(Base):
         ...     __tablename__ = "articles"
-        ...     title: Mapped[str]
-        ...     id: Mapped[int] = mapped_column(primary_key=True)
-        ...     token: Mapped[Sensitive[str]]
+        ...     title = Column(String)
+        ...     id = Column(Integer, primary_key=True)
+        ...     token = Column(String, info={"sensitive": True})
         >>> public_of(Article(id=1, title="Tea", token="sk-live-123"))
         {'id': 1, 'title': 'Tea'}
     """

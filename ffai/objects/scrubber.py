@@ -36,13 +36,13 @@ class Scrubber:
         records: see `note`.
 
     Examples:
-        >>> from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-        >>> from ffai.objects.declaration import Sensitive
+        >>> from sqlalchemy import Column, Integer, String
+        >>> from sqlalchemy.orm import DeclarativeBase
         >>> class Base(DeclarativeBase): pass
         >>> class Article(Base):
         ...     __tablename__ = "articles"
-        ...     id: Mapped[int] = mapped_column(primary_key=True)
-        ...     token: Mapped[Sensitive[str]]
+        ...     id = Column(Integer, primary_key=True)
+        ...     token = Column(String, info={"sensitive": True})
         >>> Scrubber(Article(id=1, token="sk-live-123")).clean({"see": ["the token is sk-live-123"]})
         {'see': ['the token is [removed]']}
     """
