@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import json
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import inspect as inspected
-from sqlalchemy.exc import InvalidRequestError
 from sqlalchemy.orm import Query
-from sqlalchemy.orm.exc import DetachedInstanceError
 
 from ffai._text import clean_text
-from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldError
-from ffai.objects.declaration import declared_of
-from ffai.objects.scrubber import Scrubber, hidden_names, is_mapped
+from ffai.errors import ArgumentTypeError, InvalidArgumentError
+from ffai.objects.record_fields import NOTHING, is_record, parts_of
+from ffai.objects.scrubber import Scrubber, hidden_names
 
 __all__ = ["Scrubber", "public_of", "public_value"]
 
@@ -29,7 +25,6 @@ _DEEPEST = 100
 """Levels of nesting: deeper ones would end in a RecursionError."""
 _MOST = 10_000
 """Records within a form. Relationships that lead to and fro have more ways through them than can be walked."""
-_NOTHING = object()
 
 
 def public_of(record: object, *, exclude: Collection[str] = (), scrubber: Scrubber | None = None) -> dict[str, Any]:
@@ -70,7 +65,7 @@ def public_of(record: object, *, exclude: Collection[str] = (), scrubber: Scrubb
     """
     if isinstance(exclude, str) or not all(isinstance(name, str) for name in exclude):
         raise ArgumentTypeError(f"exclude must be names of fields, not {exclude!r:.100}.")
-    if not _is_record(record):
+    if not is_record(record):
         raise ArgumentTypeError(
             "A record is of a class mapped by SQLAlchemy, a pydantic model, a dataclass or a mapping, not "
             f"{type(record).__name__}."
@@ -93,7 +88,7 @@ def public_value(value: Any, scrubber: Scrubber) -> Any:
         {'when': '2024-01-02', 'of': '(1+2j)'}
     """
     shown = _Walk(scrubber, str).value(value, ())
-    return scrubber.clean(None if shown is _NOTHING else shown)
+    return scrubber.clean(None if shown is NOTHING else shown)
 
 
 def _refused(value: object) -> Any:
@@ -101,17 +96,6 @@ def _refused(value: object) -> Any:
         f"A {type(value).__name__} has no public form. Leave it out with AI(prompt_exclude=...), or give its class "
         "a __str__."
     )
-
-
-def _is_record(value: object) -> bool:
-    if isinstance(value, type):
-        return False
-    kind = type(value)
-    return isinstance(value, Mapping) or is_mapped(kind) or dataclasses.is_dataclass(kind) or _is_pydantic(kind)
-
-
-def _is_pydantic(kind: type[Any]) -> bool:
-    return isinstance(getattr(kind, "model_fields", None), Mapping) and hasattr(kind, "model_dump")
 
 
 class _Walk:
@@ -127,25 +111,25 @@ class _Walk:
         self._count(record)
         hidden = hidden_names(type(record))
         shown = {}
-        for name, read in _parts(record, hidden | exclude):
+        for name, read in parts_of(record, hidden | exclude):
             value = self._named(record, name, read, path, hidden)
-            if value is not _NOTHING:
+            if value is not NOTHING:
                 shown[name] = value
         self.scrubber.note(record)
         return self._hooked(record, shown, path, hidden, exclude)
 
     def value(self, value: Any, path: tuple[int, ...], hidden: frozenset[str] = frozenset()) -> Any:
-        """Return a value as JSON has it; `_NOTHING` for what is already on the path."""
+        """Return a value as JSON has it; `NOTHING` for what is already on the path."""
         if value is None or type(value) in (bool, int):
             return value
         simple = _simple(value)
-        if simple is not _NOTHING:
+        if simple is not NOTHING:
             return simple
         if isinstance(value, Enum):
             return self.value(value.value, path, hidden)
         if id(value) in path:
-            return _NOTHING
-        if not isinstance(value, Mapping) and _is_record(value):
+            return NOTHING
+        if not isinstance(value, Mapping) and is_record(value):
             return self.form(value, path)
         return self._container(value, path, hidden)
 
@@ -153,22 +137,23 @@ class _Walk:
         if isinstance(value, Mapping):
             inside = self._within(value, path)
             pairs = ((_key(key), self.value(item, inside, hidden)) for key, item in value.items())
-            return {key: item for key, item in pairs if item is not _NOTHING and key not in hidden}
+            return {key: item for key, item in pairs if item is not NOTHING and key not in hidden}
         if isinstance(value, (Sequence, Set, Query)):
             inside = self._within(value, path)
-            items = [item for item in (self.value(item, inside, hidden) for item in value) if item is not _NOTHING]
+            items = [item for item in (self.value(item, inside, hidden) for item in value) if item is not NOTHING]
             # The order of a set is another one in each process.
             return sorted(items, key=json.dumps) if isinstance(value, Set) else items
         if callable(plain := getattr(value, "tolist", None)):  # an array or a number of NumPy
             return self.value(plain(), path, hidden)
-        return self._otherwise(value) if type(value).__str__ is object.__str__ else clean_text(str(value))
+        wordless = getattr(type(value), "__str__", None) is object.__str__
+        return self._otherwise(value) if wordless else clean_text(str(value))
 
     def _named(
         self, record: object, name: str, read: Callable[[], Any], path: tuple[int, ...], hidden: frozenset[str]
     ) -> Any:
         found = read()
         try:
-            return _NOTHING if found is _NOTHING else self.value(found, path, hidden)
+            return NOTHING if found is NOTHING else self.value(found, path, hidden)
         except ArgumentTypeError as error:
             raise ArgumentTypeError(f"{type(record).__name__}.{name}: {error}") from error
 
@@ -191,7 +176,7 @@ class _Walk:
         form = {}
         for key, value in told.items():
             kept = value if key in shown and shown[key] is value else self.value(value, path, hidden)
-            if kept is not _NOTHING and _key(key) not in hidden | exclude:
+            if kept is not NOTHING and _key(key) not in hidden | exclude:
                 form[_key(key)] = kept
         return form
 
@@ -212,9 +197,9 @@ class _Walk:
 
 
 def _simple(value: Any) -> Any:
-    """Return a value that holds no others; `_NOTHING` for the rest."""
+    """Return a value that holds no others; `NOTHING` for the rest."""
     if isinstance(value, Enum):
-        return _NOTHING
+        return NOTHING
     if isinstance(value, str):
         return clean_text(str(value))
     if isinstance(value, int):
@@ -229,7 +214,7 @@ def _simple(value: Any) -> Any:
         return str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"<{len(bytes(value))} bytes>"
-    return _NOTHING
+    return NOTHING
 
 
 def _key(key: Any) -> str:
@@ -237,64 +222,3 @@ def _key(key: Any) -> str:
         return _key(key.value)
     simple = _simple(key)
     return clean_text(simple if isinstance(simple, str) else str(key))
-
-
-def _parts(record: Any, left_out: frozenset[str]) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield the names of what a record shows, and how each is read."""
-    kind = type(record)
-    if is_mapped(kind):
-        names = _shown_names(record, left_out)
-    elif isinstance(record, Mapping):
-        names = [(str(key), record.__getitem__, key) for key in record]
-    elif dataclasses.is_dataclass(kind):
-        names = [(field.name, lambda name: getattr(record, name), field.name) for field in dataclasses.fields(kind)]
-    else:
-        dumped = _dumped(record)
-        names = [(name, dumped.__getitem__, name) for name in dumped]
-    yield from ((name, lambda read=read, key=key: read(key)) for name, read, key in names if name not in left_out)
-
-
-def _shown_names(record: Any, left_out: frozenset[str]) -> list[tuple[str, Callable[[Any], Any], Any]]:
-    kind = type(record)
-    declared = declared_of(kind)
-    columns = sorted(declared.columns, key=lambda name: not declared.columns[name].primary_key)
-    hidden = declared.sensitive | left_out | set(declared.ai.prompt_exclude)
-    names: list[tuple[str, Callable[[Any], Any], Any]] = [
-        (name, lambda name: _column_value(record, name), name) for name in columns if name not in hidden
-    ]
-    for name in declared.ai.include:
-        if name in declared.sensitive:
-            raise SensitiveFieldError(name, kind.__name__, "shown")
-        if inspect.getattr_static(record, name, None) is None:
-            raise InvalidArgumentError(f"{kind.__name__}: AI(include=...) names {name!r:.100}, which it has not.")
-        names.append((name, lambda name: getattr(record, name), name))
-    return names
-
-
-def _column_value(record: object, name: str) -> Any:
-    expired = name in inspected(record).expired_attributes
-    try:
-        return getattr(record, name)
-    except DetachedInstanceError:
-        if expired:
-            raise
-    except InvalidRequestError as error:
-        if "raiseload" not in str(error):
-            raise
-    return _NOTHING
-
-
-def _dumped(model: Any) -> dict[str, Any]:
-    """Return the fields of a pydantic model as it gives them out, but for those with records in them."""
-    own = {name for name in type(model).model_fields if _holds_record(getattr(model, name, None))}
-    dumped: dict[str, Any] = model.model_dump(mode="python", exclude=own | hidden_names(type(model)))
-    shown = {name for name, field in type(model).model_fields.items() if name in own and not field.exclude}
-    return {**dumped, **{name: getattr(model, name) for name in type(model).model_fields if name in shown}}
-
-
-def _holds_record(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_holds_record, value.values()))
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return any(map(_holds_record, value))
-    return _is_record(value)
