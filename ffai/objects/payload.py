@@ -162,9 +162,9 @@ class _Cutter:
             self._add(2 + (_line(depth) if kept else 0))
             return {key: self._member(key, item, f"{path}.{key}", depth + 1) for key, item in kept}
         if isinstance(value, list):
-            kept = self._kept(value, path)
-            self._add(2 + (_line(depth) + kept * (_line(depth + 1) + 1) if kept else 0))
-            return [self._copy(value[at], f"{path}[{at}]", depth + 1) for at in range(kept)]
+            count = self._kept(value, path)
+            self._add(2 + (_line(depth) + count * (_line(depth + 1) + 1) if count else 0))
+            return [self._copy(value[at], f"{path}[{at}]", depth + 1) for at in range(count)]
         self._add(len(json.dumps(value)))
         return value
 

@@ -37,6 +37,7 @@ class ReplyText(str):
         model: str = "",
         calls: tuple[ToolRun, ...] = (),
     ) -> Self:
+        """Make one."""
         reply = super().__new__(cls, text)
         reply.usage, reply.cost_usd, reply.model, reply.calls = usage, cost_usd, model, calls
         return reply

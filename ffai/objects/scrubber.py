@@ -120,8 +120,8 @@ def _loaded_beside(record: object) -> Iterator[object]:
     if not is_mapped(type(record)):
         return
     state = inspected(record)
-    for name in state.mapper.relationships.keys():
-        found = state.dict.get(name)
+    for relationship in state.mapper.relationships:
+        found = state.dict.get(relationship.key)
         if isinstance(found, Mapping):
             yield from found.values()
         elif isinstance(found, (list, tuple, set, frozenset)):

@@ -98,7 +98,7 @@ class Tool:
         from pydantic.json_schema import GenerateJsonSchema
 
         class Quiet(GenerateJsonSchema):
-            ignored_warning_kinds: typing.ClassVar[Any] = {"skipped-choice", "non-serializable-default"}
+            ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - as pydantic has it
 
         parameters = _untitled(self.arguments.model_json_schema(schema_generator=Quiet))
         parameters.setdefault("properties", {})
