@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Iterable, MutableMapping
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,8 @@ from ffai.chat.calling import check_client
 from ffai.chat.flow import Failed, Flow
 from ffai.chat.reply import ChatReply, TokenUsage
 from ffai.core.arguments import check_flag, check_text, check_whole
-from ffai.errors import ArgumentTypeError, ConfigError, MalformedReply
+from ffai.errors import ConfigError, MalformedReply
+from ffai.objects.answer_cache import AnswerCache
 from ffai.objects.ask_options import AskOptions
 from ffai.objects.exchange import Exchange
 from ffai.objects.messages import description_prompt, repair_prompt, task_prompt, verdict_prompt
@@ -19,8 +20,8 @@ from ffai.objects.payload import check_budget
 from ffai.objects.question import Question, question_about
 from ffai.objects.reply_text import ReplyText
 from ffai.objects.steps import AsyncPlace, Place, Step, WithRecord, given
-from ffai.objects.toolbox import CallTools
 from ffai.objects.together import Together
+from ffai.objects.toolbox import CallTools
 from ffai.objects.verdict import read_verdict
 
 _AS_JSON = {"response_format": {"type": "json_object"}}
@@ -74,9 +75,7 @@ class Asker:
     ) -> None:
         if llm is not None:
             check_client(llm)
-        if cache is not None and not isinstance(cache, MutableMapping):
-            raise ArgumentTypeError(f"cache must be a mapping that can be written to, not {type(cache).__name__}.")
-        self._llm, self._cache = llm, cache
+        self._llm, self._cache = llm, AnswerCache(cache)
         self._max_data_length = check_budget(max_data_length)
         self._rounds = check_whole("tool_rounds", tool_rounds, least=1)
         self._lock = threading.Lock()
@@ -88,9 +87,9 @@ class Asker:
         return self._usage
 
     def is_(self, record: object, criteria: str, **options: Any) -> bool:
-        """Say whether something is true of a record. The model is asked once more where its answer is neither yes nor no.
+        """Say whether something is true of a record.
 
-        Methods that are not marked ``read_only`` are not called, unless ``call_tools="all"``.
+        Where the answer is neither yes nor no, the model is told so and asked once more. Methods that are not marked ``read_only`` are not called, unless ``call_tools="all"``.
 
         Raises:
             ConfigError: there is no client.
@@ -250,8 +249,7 @@ class Asker:
             reply = yield from exchange.ask(again)
             return read_verdict(reply.text)
 
-        kept = yield from self._cached("is", question, judged, lambda kept: kept if isinstance(kept, bool) else None)
-        return bool(kept)
+        return self._cache.verdict(self._llm, question, judged)
 
     def _written(self, method: str, question: Question) -> Flow[Step, ReplyText]:
         def written() -> Flow[Step, ReplyText]:
@@ -259,27 +257,7 @@ class Asker:
             yield from exchange.ask(question.prompt)
             return exchange.text()
 
-        text: ReplyText = yield from self._cached(method, question, written, _read_text, _kept_text)
-        return text
-
-    def _cached(
-        self,
-        method: str,
-        question: Question,
-        ask: Callable[[], Flow[Step, Any]],
-        read: Callable[[Any], Any],
-        kept: Callable[[Any], Any] = lambda answer: answer,
-    ) -> Flow[Step, Any]:
-        """Return an answer that was kept, or ask and keep it."""
-        cache = self._cache
-        if cache is None or question.toolbox.offered:
-            return (yield from ask())
-        key = question.key(method, self._llm)
-        known = read(cache.get(key))
-        if known is None:
-            known = yield from ask()
-            cache[key] = kept(known)
-        return known
+        return self._cache.text(method, self._llm, question, written)
 
     def _exchange(self, question: Question) -> Exchange:
         messages = question.messages()
@@ -302,13 +280,3 @@ def _known(usage: TokenUsage | None) -> TokenUsage:
     if usage is None:
         return _NO_TOKENS
     return TokenUsage(usage.input_tokens or 0, usage.output_tokens or 0, usage.total_tokens or 0)
-
-
-def _kept_text(text: ReplyText) -> dict[str, str]:
-    return {"text": str(text), "model": text.model}
-
-
-def _read_text(kept: Any) -> ReplyText | None:
-    if not isinstance(kept, dict) or not isinstance(kept.get("text"), str):
-        return None
-    return ReplyText(kept["text"], usage=_NO_TOKENS, cost_usd=0.0, model=str(kept.get("model", "")))

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ffai.chat.conversation import Message
 from ffai.chat.message import member
 from ffai.errors import ArgumentTypeError
 from ffai.objects.ask_options import AskOptions
-from ffai.objects.messages import PROMPT_VERSION, Message, data_message
+from ffai.objects.messages import PROMPT_VERSION, data_message
 from ffai.objects.payload import payload_of
 from ffai.objects.public import public_of
 from ffai.objects.record_fields import is_record
