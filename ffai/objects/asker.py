@@ -89,7 +89,8 @@ class Asker:
     def is_(self, record: object, criteria: str, **options: Any) -> bool:
         """Say whether something is true of a record.
 
-        Where the answer is neither yes nor no, the model is told so and asked once more. Methods that are not marked ``read_only`` are not called, unless ``call_tools="all"``.
+        Where the answer is neither yes nor no, the model is told so and asked once more. Methods that are not marked
+        ``read_only`` are not called, unless ``call_tools="all"``.
 
         Raises:
             ConfigError: there is no client.
