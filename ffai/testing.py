@@ -10,8 +10,8 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ffai.chat.conversation import Conversation
@@ -101,6 +101,13 @@ class FakeCall:
     prompt: Prompt
     options: Mapping[str, Any]
     """The keyword arguments it came with."""
+    so_far: Callable[[], Sequence[dict[str, Any]]] = field(default=tuple, repr=False, compare=False)
+    """Reads the conversation: ten thousand calls that each hold a copy of it would be fifty million messages."""
+
+    @property
+    def conversation(self) -> tuple[dict[str, Any], ...]:
+        """The messages that went along with the prompt, oldest first."""
+        return tuple(self.so_far())
 
 
 class FakeClient:
@@ -206,7 +213,7 @@ class FakeClient:
 
     def _next(self, prompt: Prompt, options: Mapping[str, Any]) -> Any:
         checked = check_prompt(prompt)
-        self.calls.append(FakeCall(checked, options))
+        self.calls.append(FakeCall(checked, options, self._conversation.so_far()))
         try:
             reply = self._replies.popleft()
         except IndexError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ffai.chat.message import clean_copy
@@ -40,6 +40,20 @@ class Conversation:
         """Return the messages to send, not to change, and the version they are."""
         with self._lock:
             return [dict(message) for message in self._messages], self._version
+
+    def so_far(self) -> Callable[[], list[Message]]:
+        """Return what gives the messages there are now, whenever it is called; nothing is copied before.
+
+        Examples:
+            >>> conversation = Conversation([{"role": "user", "content": "Hello"}])
+            >>> said = conversation.so_far()
+            >>> conversation.replace(())
+            >>> len(said())
+            1
+        """
+        with self._lock:  # a list is added to, and never changed otherwise
+            messages, count = self._messages, len(self._messages)
+        return lambda: [clean_copy(message) for message in messages[:count]]
 
     @property
     def version(self) -> int:
