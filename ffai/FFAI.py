@@ -276,9 +276,13 @@ class FFAI:
     # Records
 
     @overload
-    def records(self, engine: Engine, *, scope: Mapping[type, Callable[[], Any]] | None = None, **settings: Any) -> Store: ...
+    def records(
+        self, engine: Engine, *, scope: Mapping[type, Callable[[], Any]] | None = None, **settings: Any
+    ) -> Store: ...
     @overload
-    def records(self, engine: AsyncEngine, *, scope: Mapping[type, Callable[[], Any]] | None = None, **settings: Any) -> AsyncStore: ...
+    def records(
+        self, engine: AsyncEngine, *, scope: Mapping[type, Callable[[], Any]] | None = None, **settings: Any
+    ) -> AsyncStore: ...
     def records(
         self, engine: Engine | AsyncEngine, *, scope: Mapping[type, Callable[[], Any]] | None = None, **settings: Any
     ) -> Store | AsyncStore:

@@ -238,7 +238,7 @@ class ObjectSettings(Section):
     """
 
     provider: Literal["local", "ai", "auto"] = "auto"
-    """Where vectors come from: `local`, a model on this machine; `ai`, the chat client or a provider; `auto`, either."""
+    """Where vectors come from: `local`, a model on this machine; `ai`, the client or a provider; `auto`, either."""
     embedding_model: str | None = Field(default=None, min_length=1)
     """The model that embeds, such as `local/all-MiniLM-L6-v2`; null takes the one of the memory, or what there is."""
     dimensions: Whole | None = Field(default=None, ge=1)

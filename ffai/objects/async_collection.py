@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from ffai.chat.flow import Flow
 from ffai.objects.has_memory import AwaitedHasMemory, Owned
-from ffai.objects.search_options import Near, Similar
 from ffai.objects.reading import Reading
+from ffai.objects.search_options import Near, Similar
 from ffai.objects.steps import AsyncPlace, Step
 
 if TYPE_CHECKING:

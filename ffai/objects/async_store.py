@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from ffai.chat.flow import Flow
 from ffai.errors import ArgumentTypeError
-from ffai.objects.binding import bind, came_from, remember_stores, store_of_session
 from ffai.objects.async_collection import AsyncCollection
+from ffai.objects.binding import bind, came_from, remember_stores, store_of_session
 from ffai.objects.creating import create_all, metadata_of
 from ffai.objects.has_memory import Owned
 from ffai.objects.record_memory import RecordMemory
@@ -31,9 +31,9 @@ R = TypeVar("R")
 class AsyncStore:
     """A `Store` whose engine is awaited: its methods and those of its collections are coroutines of the same names.
 
-    Args, Raises: as for `Store`; ``engine`` is SQLAlchemy's ``create_async_engine(...)``. Connections belong to a loop, so
-    texts are embedded by a task of the loop that commits; the model works beside it. Jobs that are left when the loop
-    ends are done by the next one.
+    The arguments are those of `Store`; ``engine`` is SQLAlchemy's ``create_async_engine(...)``. Connections belong to a
+    loop, so texts are embedded by a task of the loop that commits; the model works beside it. Jobs that are left when
+    the loop ends are done by the next one.
 
     Examples:
         >>> import asyncio
@@ -63,7 +63,9 @@ class AsyncStore:
                 "An engine that waits needs a Store."
             )
         self.engine = engine
-        self.wiring = Wiring(engine.sync_engine, llm=llm, embedder=embedder, scope=scope, settings=settings, cache=cache)
+        self.wiring = Wiring(
+            engine.sync_engine, llm=llm, embedder=embedder, scope=scope, settings=settings, cache=cache
+        )
         self._sessions = async_sessionmaker(engine, expire_on_commit=False)
         self.attach(self._sessions)
 

@@ -42,7 +42,10 @@ class AwaitedRecord(AwaitedHasMemory):
     async def generate_embeddings(self, *, fields: Sequence[str] | None = None, force: bool = False) -> int:
         """Await :meth:`AIRecord.generate_embeddings`."""
         store = awaited_store_of(self._record)
-        return await store.run(self._record, store.wiring.generation(type(self._record)).generate_flow(self._record, fields=fields, force=force))
+        return await store.run(
+            self._record,
+            store.wiring.generation(type(self._record)).generate_flow(self._record, fields=fields, force=force),
+        )
 
     async def has_stale_embeddings(self) -> bool:
         """Await :meth:`AIRecord.has_stale_embeddings`."""
@@ -52,7 +55,9 @@ class AwaitedRecord(AwaitedHasMemory):
     async def get_embedding(self, field: str | None = None, *, model: str | None = None) -> NDArray[np.float32] | None:
         """Await :meth:`AIRecord.get_embedding`."""
         store = awaited_store_of(self._record)
-        return await store.run(self._record, store.wiring.generation(type(self._record)).vector_flow(self._record, field, model=model))
+        return await store.run(
+            self._record, store.wiring.generation(type(self._record)).vector_flow(self._record, field, model=model)
+        )
 
     async def clear_embeddings(self) -> int:
         """Await :meth:`AIRecord.clear_embeddings`."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from ffai.chat.flow import Flow
 from ffai.objects.has_memory import HasMemory, Owned
-from ffai.objects.search_options import Near, Similar
 from ffai.objects.reading import Reading
+from ffai.objects.search_options import Near, Similar
 from ffai.objects.steps import Place, Step
 
 if TYPE_CHECKING:
@@ -195,7 +195,8 @@ class Collection(HasMemory, Generic[T]):
         """Return records.
 
         Args:
-            where: which ones: a mapping such as ``{"status": "published", "views__gte": 10}``, or a SQLAlchemy condition.
+            where: which ones: a mapping such as ``{"status": "published", "views__gte": 10}``, or a condition of
+                SQLAlchemy.
             order_by: ``"title"``, ``"-views"``, a column, or a sequence of these; then comes the primary key.
             limit: how many at the most.
             offset: how many are left out at the start.

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class AIRecord(HasMemory):
     """A record that a model can be asked about, that is found by meaning, and that remembers.
 
-    A mixin for a class that SQLAlchemy maps, put before its base, or for a ``SQLModel`` with ``table=True``. What it may
-    let out is declared in ``__ai__``. Its methods belong to a `Store`: that of its session, or the one it came from.
-    Within a session they take part in its transaction; otherwise each one is a transaction.
+    A mixin for a class that SQLAlchemy maps, put before its base, or for a ``SQLModel`` with ``table=True``. What it
+    may let out is declared in ``__ai__``. Its methods belong to a `Store`: that of its session, or the one it came
+    from. Within a session they take part in its transaction; otherwise each one is a transaction.
 
     Examples:
         >>> from sqlalchemy import create_engine

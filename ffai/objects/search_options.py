@@ -18,7 +18,7 @@ class Near(TypedDict, total=False):
     min_similarity: float
     """The cosine that a hit has at the least, -1 to 1; 0 where it is not given."""
     where: Where
-    """Which records count: a mapping such as ``{"status": "published", "views__gte": 10}``, or a SQLAlchemy condition."""
+    """Which records count: such as ``{"status": "published", "views__gte": 10}``, or a SQLAlchemy condition."""
     stale: Literal["include", "exclude"]
     """Whether records count whose text has changed since it was embedded; they do where it is not given."""
 

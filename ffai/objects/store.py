@@ -33,8 +33,8 @@ class Store:
     """A database whose records can be asked about, searched and remembered for. Its engine waits; see `AsyncStore`.
 
     The tables of the records stay as they are. Beside them are three others, made by `create_all`: vectors, the jobs
-    to make them, and memories. A change of a record writes its job in the same transaction; one thread embeds beside the
-    program, and the jobs that it leaves at the end are done by the next one.
+    to make them, and memories. A change of a record writes its job in the same transaction; one thread embeds beside
+    the program, and the jobs that it leaves at the end are done by the next one.
 
     Args:
         engine: of the database.

@@ -111,9 +111,11 @@ def data_in(client: FakeClient) -> str:
     said = "\n".join(str(message["content"]) for message in client.calls[-1].conversation)
     boundaries = [line for line in said.splitlines() if re.search(r"[0-9a-f]{24}", line)]
     assert len(boundaries) == 2
-    return said.split(boundaries[0])[1].split(boundaries[1])[0].strip() if boundaries[0] != boundaries[1] else said.split(
-        boundaries[0]
-    )[1].strip()
+    return (
+        said.split(boundaries[0])[1].split(boundaries[1])[0].strip()
+        if boundaries[0] != boundaries[1]
+        else said.split(boundaries[0])[1].strip()
+    )
 
 
 def test_c05_a_long_record_is_cut_into_valid_json(world: World) -> None:

@@ -64,7 +64,9 @@ def test_c42_descendants_are_segments_and_not_prefixes(world: World, owner: Any)
 
 def test_c43_only_what_is_given_changes(world: World, store: Any, owner: Any) -> None:
     world.call(owner, "remember", "s", "k", 1, confidence=0.4, metadata={"by": "me"}, expires_in=3600)
-    world.within(store, lambda session: session.execute(text("UPDATE ai_memories SET success_count = 3, failure_count = 2")))
+    world.within(
+        store, lambda session: session.execute(text("UPDATE ai_memories SET success_count = 3, failure_count = 2"))
+    )
     before = world.call(owner, "recall_entry", "s", "k")
     world.call(owner, "remember", "s", "k", 2)
     after = world.call(owner, "recall_entry", "s", "k")
@@ -152,7 +154,7 @@ class Learning:
     """What a record has learned, called or awaited."""
 
     def __init__(self, world: World, owner: Any, **settings: Any) -> None:
-        self._world, self._learning = world, (owner if isinstance(world, Waiting) else owner).learning(**settings)
+        self._world, self._learning = world, owner.learning(**settings)
 
     def __getattr__(self, name: str) -> Any:
         def called(*args: Any, **options: Any) -> Any:
@@ -215,9 +217,7 @@ def test_c54_no_outcome_is_lost_among_twenty_threads(world: World, owner: Any) -
     if not isinstance(world, Waiting):
         pytest.skip("one loop has no threads")
     learning = learned(world, owner)
-    threads = [
-        threading.Thread(target=lambda: learning.capture("s", "k", 1, success=True)) for _ in range(20)
-    ]
+    threads = [threading.Thread(target=lambda: learning.capture("s", "k", 1, success=True)) for _ in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 from sqlalchemy import column, func, literal_column, select, table, text
 from sqlalchemy.orm import aliased
+from tests.objects.deg import Degrees
 
 from ffai.errors import SensitiveFieldError, UnsafeFilterError
 from tests.contract.objects import models
 from tests.contract.objects.world import Awaited, Waiting, World, added
-from tests.objects.deg import Degrees
 
 Article, Author = models.Article, models.Author
 
 
-@pytest.fixture(params=["process-waiting", "process-awaited", "sqlite-vec-waiting", "pgvector-waiting", "pgvector-awaited"])
+@pytest.fixture(
+    params=["process-waiting", "process-awaited", "sqlite-vec-waiting", "pgvector-waiting", "pgvector-awaited"]
+)
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     storage, _, way = request.param.rpartition("-")
     options: dict[str, Any] = {}
@@ -43,9 +45,7 @@ def embedder() -> Degrees:
 
 @pytest.fixture
 def store(world: World, embedder: Degrees) -> Any:
-    store = world.open(
-        embedder=embedder, settings={"storage": "process" if world.storage == "process" else "native"}
-    )
+    store = world.open(embedder=embedder, settings={"storage": "process" if world.storage == "process" else "native"})
     assert store.backend == world.storage
     return store
 
@@ -64,7 +64,9 @@ def test_c28_conditions_count_before_the_ranking(world: World, store: Any) -> No
     added(world, store, *near, *far)
     hits = world.call(store[Article], "semantic_search", "deg:0", limit=10, where={"status": "published"})
     assert ids(hits) == [f"f{at:04}" for at in range(10)]
-    assert [hit.similarity for hit in hits] == pytest.approx([math.cos(math.radians(60 + at)) for at in range(10)], abs=1e-6)
+    assert [hit.similarity for hit in hits] == pytest.approx(
+        [math.cos(math.radians(60 + at)) for at in range(10)], abs=1e-6
+    )
     assert ids(world.call(store[Article], "semantic_search", "deg:0", where=Article.status == "published")) == ids(hits)
 
 
@@ -79,7 +81,9 @@ def test_c29_a_record_is_not_like_itself_unless_that_is_asked_for(world: World, 
     assert (first.record.id, first.similarity) == ("x0000", pytest.approx(1.0, abs=1e-6))
 
 
-@pytest.mark.parametrize(("name", "asked"), [("semantic_search", "deg:0"), ("find_similar", "x0000"), ("find_similar_to_vector", [1.0, 0.0])])
+@pytest.mark.parametrize(
+    ("name", "asked"), [("semantic_search", "deg:0"), ("find_similar", "x0000"), ("find_similar_to_vector", [1.0, 0.0])]
+)
 def test_c30_an_unknown_field_is_told_and_a_combined_one_known(world: World, store: Any, name: str, asked: Any) -> None:
     added(world, store, *degrees(0, 10))
     with pytest.raises(ValueError, match="title, body, content"):
@@ -173,7 +177,9 @@ def test_c33_nothing_of_another_tenant_is_found(world: World, embedder: Degrees)
 def test_c34_a_condition_on_ids_gives_no_filler(world: World, store: Any) -> None:
     added(world, store, *degrees(0, 10, 70), {"id": "blank"})
     hits = world.call(store[Article], "semantic_search", "deg:0", where={"id__in": ["x0002", "blank", "nobody"]})
-    assert [(hit.record.id, round(hit.similarity, 6)) for hit in hits] == [("x0002", round(math.cos(math.radians(70)), 6))]
+    assert [(hit.record.id, round(hit.similarity, 6)) for hit in hits] == [
+        ("x0002", round(math.cos(math.radians(70)), 6))
+    ]
 
 
 @pytest.mark.parametrize(
