@@ -53,12 +53,13 @@ def condition_of(kind: type[Any], where: Where) -> list[Condition]:
         ArgumentTypeError: something else, or a value of another type than the column's.
 
     Examples:
-        >>> from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+        >>> from sqlalchemy import Integer
+        >>> from sqlalchemy.orm import DeclarativeBase, mapped_column
         >>> class Base(DeclarativeBase): ...
         >>> class Note(Base):
         ...     __tablename__ = "notes"
-        ...     id: Mapped[int] = mapped_column(primary_key=True)
-        ...     text: Mapped[str]
+        ...     id = mapped_column(Integer, primary_key=True)
+        ...     text = mapped_column(String)
         >>> [str(condition) for condition in condition_of(Note, {"id__gte": 2, "text": None})]
         ['notes.id >= :id_1', 'notes.text IS NULL']
         >>> [str(condition) for condition in condition_of(Note, Note.id == 5)]
@@ -100,7 +101,9 @@ def _parted(declared: Declared, key: str) -> tuple[str, str | None]:
     """Return the name and the operator. The longest name wins: ``__`` may be within one."""
     name = max((name for name in declared.columns if key == name or key.startswith(f"{name}__")), key=len, default=None)
     if name is None:
-        raise InvalidArgumentError(f"{declared.mapped.__name__} has no field {key!r:.100}; there are {fields(declared)}.")
+        raise InvalidArgumentError(
+            f"{declared.mapped.__name__} has no field {key!r:.100}; there are {fields(declared)}."
+        )
     if name in declared.sensitive:
         raise SensitiveFieldError(name, declared.mapped.__name__, "filtered by")
     return name, key[len(name) + 2 :] if len(key) > len(name) else None
@@ -138,7 +141,9 @@ def _ne(key: str, column: InstrumentedAttribute[Any], kind: Kind, value: Any) ->
 
 def _isnull(key: str, column: InstrumentedAttribute[Any], kind: Kind, value: Any) -> Condition:
     if not isinstance(value, bool):
-        raise ArgumentTypeError(f"where[{key!r:.100}] must be True or False, not {type(value).__name__} {value!r:.100}.")
+        raise ArgumentTypeError(
+            f"where[{key!r:.100}] must be True or False, not {type(value).__name__} {value!r:.100}."
+        )
     return _eq(key, column, kind, None) if value else _ne(key, column, kind, None)
 
 
@@ -166,7 +171,9 @@ def _not_in(key: str, column: InstrumentedAttribute[Any], kind: Kind, value: Any
 
 def _listed(key: str, kind: Kind, value: Any) -> tuple[list[Any], bool]:
     if not isinstance(value, (list, tuple, set, frozenset)):
-        raise ArgumentTypeError(f"where[{key!r:.100}] must be a list of values, not {type(value).__name__} {value!r:.100}.")
+        raise ArgumentTypeError(
+            f"where[{key!r:.100}] must be a list of values, not {type(value).__name__} {value!r:.100}."
+        )
     values = [item for item in value if item is not None]
     for item in values:
         kind.check(key, item)

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from sqlalchemy import Boolean, ColumnElement, Select, select
+from sqlalchemy import Boolean, ColumnElement, Select, literal, select
 from sqlalchemy import inspect as inspected
 from sqlalchemy.orm import QueryableAttribute, RelationshipProperty
 from sqlalchemy.sql.elements import ClauseElement
+from sqlalchemy.sql.functions import next_value
 from sqlalchemy.sql.operators import custom_op, exists
 from sqlalchemy.sql.selectable import FromClause
 from sqlalchemy.types import ARRAY, NullType, TypeEngine
@@ -59,15 +60,14 @@ def check_expression(kind: type[Any], expression: Any, use: str) -> ColumnElemen
         ArgumentTypeError: it is no expression.
 
     Examples:
-        >>> from sqlalchemy import func, text
-        >>> from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-        >>> from ffai.objects.declaration import Sensitive
+        >>> from sqlalchemy import Integer, String, func, text
+        >>> from sqlalchemy.orm import DeclarativeBase, mapped_column
         >>> class Base(DeclarativeBase): ...
         >>> class Guest(Base):
         ...     __tablename__ = "guests"
-        ...     id: Mapped[int] = mapped_column(primary_key=True)
-        ...     name: Mapped[str]
-        ...     pin: Mapped[Sensitive[str]]
+        ...     id = mapped_column(Integer, primary_key=True)
+        ...     name = mapped_column(String)
+        ...     pin = mapped_column(String, info={"sensitive": True})
         >>> str(check_expression(Guest, func.lower(Guest.name) == "ann", "filtered by"))
         'lower(guests.name) = :lower_1'
         >>> check_expression(Guest, func.substr(Guest.pin, 1, 1) == "4", "filtered by")
@@ -100,8 +100,8 @@ def _check_tables(kind: type[Any], element: ColumnElement[Any]) -> None:
     for table in select(element).get_final_froms():
         if table not in own and not all(part in own for part in _joined(table)):
             raise InvalidArgumentError(
-                f"An expression uses {str(table)!r:.100}, where no {kind.__name__} is stored: each would come several "
-                "times. Write it with has() or any() of a relationship, an EXISTS or an IN."
+                f"An expression uses {getattr(table, 'name', 'a join')!s:.100}, where no {kind.__name__} is stored: each would "
+                "come several times. Write it with has() or any() of a relationship, an EXISTS or an IN."
             )
 
 
@@ -165,14 +165,17 @@ class _Walk:
 
     def select(self, element: Any) -> None:
         _check_plain(element)
+        stars = [column for column in element.selected_columns if id(element) in self._stars and _is_star(column)]
         for column in element.selected_columns:
-            if not (id(element) in self._stars and _is_star(column)):
+            if not any(column is star for star in stars):
                 self.visit(column)
+        self.children(element)
+        if stars:  # SQLAlchemy can't tell what else such a statement has
+            element = element.with_only_columns(literal(1), maintain_column_froms=True)
         for told in element.column_descriptions:
             self.entity(told.get("entity"), told.get("expr"))
-        for source in element.get_final_froms():
+        for source in element.get_final_froms():  # tables that are joined by their foreign keys are joined here
             self.visit(source)
-        self.children(element)
 
     def entity(self, entity: Any, shown: Any) -> None:
         """Check the columns of a whole object, and what is computed for it."""
@@ -189,6 +192,8 @@ class _Walk:
         self.children(element)
 
     def function(self, element: Any) -> None:
+        if isinstance(element, next_value):
+            raise UnsafeFilterError("The next value of a sequence changes the database: it can't be used here.")
         for name in (*element.packagenames, element.name):
             _check_name("function", str(name), _IDENTIFIER)
         if element.name == "count":
@@ -234,7 +239,8 @@ class _Walk:
 def _check_plain(statement: Any) -> None:
     """Refuse what SQLAlchemy puts into a statement as it is."""
     for name in _RAW:
-        if getattr(statement, name, None):
+        told = getattr(statement, name, None)
+        if isinstance(told, ClauseElement) or told:
             raise UnsafeFilterError(f"A subquery can't have {name.strip('_').replace('_', ' ')} here.")
 
 

@@ -85,8 +85,8 @@ def _marked(classes: registry) -> frozenset[MetaData]:
             if any(column.info.get(SENSITIVE) for column in columns):
                 for column in columns:
                     column.info[SENSITIVE] = True
-    found = frozenset(
-        table.metadata for mapper in mappers for table in mapper.tables if isinstance(table, Table)
-    ) | {classes.metadata}
+    found = frozenset(table.metadata for mapper in mappers for table in mapper.tables if isinstance(table, Table)) | {
+        classes.metadata
+    }
     _seen[classes] = (mappers, found)
     return found

@@ -28,7 +28,7 @@ from sqlmodel import Field, SQLModel
 
 from ffai.objects.declaration import AI, Sensitive
 
-SECRETS = ("source_token", "pin", "passport", "shared_key", "vault", "api_key")
+SECRETS = ("source_token", "pin", "passport", "shared_key", "vault", "api_key", "article_token")
 """The names of all secret columns here."""
 
 
@@ -116,6 +116,19 @@ class Article(Base):
     @classmethod
     def _token_start(cls) -> Any:
         return func.substr(cls.source_token, 1, 2)
+
+
+class Review(Base):
+    __tablename__ = "reviews"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    article_token: Mapped[Sensitive[str]] = mapped_column(ForeignKey("articles.source_token"))
+
+
+class Badge(Base):
+    __tablename__ = "badges"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    text: Mapped[str]
+    highest_pin = column_property(select(func.max(Author.pin)).scalar_subquery())
 
 
 class Person(Base):
