@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import JSON, Enum, Integer, String
+from sqlalchemy import JSON, Enum, String
 from sqlalchemy.sql.elements import ClauseElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -83,6 +83,7 @@ class Kind:
             InvalidArgumentError: it is no number, too large, or none of an enumeration's.
 
         Examples:
+            >>> from sqlalchemy import Integer
             >>> Kind.of(Integer()).check("views", "many")
             Traceback (most recent call last):
                 ...

@@ -25,20 +25,18 @@ def condition_of(kind: type[Any], where: Where) -> list[Condition]:
 
     A mapping has the names of columns, each with ``__`` and an operator after it, or without one for equality:
 
-    ======================================== ==========================================================================
-    ``eq`` ``ne`` ``gt`` ``gte`` ``lt`` ``lte`` compared with a value; ``None`` can only be equal or not.
-    ``in`` ``not_in``                        one of a list; an empty list holds nothing. A list without an operator is ``in``.
-    ``isnull``                               ``True`` for no value, ``False`` for any.
-    ``contains`` ``startswith`` ``endswith`` a part of a text, as it is written: ``%`` and ``_`` are letters.
-    ``icontains`` ``istartswith``            the same, large and small letters alike, as far as the database knows them
-                                             (SQLite: those of ASCII).
-    ``like`` ``ilike``                       a pattern of ``%`` and ``_``. SQLite's ``like`` takes large and small letters
-                                             of ASCII alike.
-    ======================================== ==========================================================================
+    ===================================== ==============================================================================
+    eq, ne, gt, gte, lt, lte              compared with a value; ``None`` can only be equal or not.
+    in, not_in                            one of a list; an empty one holds nothing. A list alone is ``in``.
+    isnull                                ``True`` for no value, ``False`` for any.
+    contains, startswith, endswith        a part of a text, as it is written: ``%`` and ``_`` are letters.
+    icontains, istartswith                the same, large and small letters alike (in SQLite, those of ASCII).
+    like, ilike                           a pattern of ``%`` and ``_``. SQLite's ``like`` is its ``ilike``.
+    ===================================== ==============================================================================
 
-    A record without a value is found by ``None`` and ``isnull`` alone: like the database, ``ne`` and ``not_in`` pass over
-    it (an empty ``not_in`` does not). A JSON column or an array is compared as a whole, by ``eq``, ``ne`` and ``isnull``;
-    a list is a value there.
+    A record without a value is found by ``None`` and ``isnull`` alone: as the database has it, ``ne`` and ``not_in``
+    pass over it (an empty ``not_in`` does not). A JSON column or an array is compared as a whole, by ``eq``, ``ne`` and
+    ``isnull``; a list is a value there.
 
     An expression may use columns of the class, and those of other tables within `has`, `any`, EXISTS or IN.
 
@@ -127,7 +125,7 @@ def _eq(key: str, column: InstrumentedAttribute[Any], kind: Kind, value: Any) ->
     kind.check(key, value)
     if kind.is_json:  # as text: not every database compares JSON
         return sql_cast(column, String) == sql_cast(literal(value, kind.column_type), String)
-    return column == value
+    return cast("Condition", column == value)
 
 
 def _ne(key: str, column: InstrumentedAttribute[Any], kind: Kind, value: Any) -> Condition:
@@ -136,7 +134,7 @@ def _ne(key: str, column: InstrumentedAttribute[Any], kind: Kind, value: Any) ->
     kind.check(key, value)
     if kind.is_json:
         return and_(~_is_nothing(column, kind), ~_eq(key, column, kind, value))
-    return column != value
+    return cast("Condition", column != value)
 
 
 def _isnull(key: str, column: InstrumentedAttribute[Any], kind: Kind, value: Any) -> Condition:

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 from sqlalchemy import Boolean, ColumnElement, Select, literal, select
 from sqlalchemy import inspect as inspected
-from sqlalchemy.orm import QueryableAttribute, RelationshipProperty
+from sqlalchemy.orm import RelationshipProperty
 from sqlalchemy.sql.elements import ClauseElement
 from sqlalchemy.sql.functions import next_value
 from sqlalchemy.sql.operators import custom_op, exists
 from sqlalchemy.sql.selectable import FromClause
-from sqlalchemy.types import ARRAY, NullType, TypeEngine
+from sqlalchemy.types import NullType
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, UnsafeFilterError
 from ffai.objects.declaration import mapper_of
 from ffai.objects.known_tables import KnownTables
-
-_IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_COLLATION = re.compile(r"\w+([.@-]\w+)*")
-_FIELD = re.compile(r"\w+( \w+)*")
-_SIGNS = re.compile(r"[-+*/<>=~!@#%^&|?]+")
-_WORDS = frozenset(
-    "DIV GLOB ILIKE LIKE MATCH MOD OVERLAPS REGEXP RLIKE XOR IS IS_NOT SIMILAR_TO SOUNDS_LIKE NOT_GLOB NOT_REGEXP".split()
-)
+from ffai.objects.own_text import COLLATION, WORDS, check_name, check_operator, check_plain, check_type
 
 
 def check_condition(kind: type[Any], expression: Any) -> ColumnElement[bool]:
@@ -45,8 +38,8 @@ def check_condition(kind: type[Any], expression: Any) -> ColumnElement[bool]:
 def check_expression(kind: type[Any], expression: Any, use: str) -> ColumnElement[Any]:
     """Return an expression on the records of a class, checked: it gives no secret away, and holds no text of its own.
 
-    It protects from accidents, of those who write expressions too: a secret in a filter tells its value by what is found.
-    It is no fence around those who write code: any function of the database can be called by its name.
+    It protects from accidents: a secret in a filter is told by what is found. It is no fence around those who write
+    code: they can call any function of the database by its name.
 
     Args:
         kind: the mapped class.
@@ -55,7 +48,7 @@ def check_expression(kind: type[Any], expression: Any, use: str) -> ColumnElemen
 
     Raises:
         SensitiveFieldError: a secret column is in it, in whatever depth: in a function, a subquery, a joined table.
-        UnsafeFilterError: text, a free column, or a table of no known metadata; an element that is not known to be safe.
+        UnsafeFilterError: text, a free column, a table of no known metadata, or an element not known to be safe.
         InvalidArgumentError: it needs tables that the class is not stored in: each record would come several times.
         ArgumentTypeError: it is no expression.
 
@@ -90,23 +83,24 @@ def check_expression(kind: type[Any], expression: Any, use: str) -> ColumnElemen
     _Walk(KnownTables(kind), use).visit(element)
     if not isinstance(element, ColumnElement):
         raise ArgumentTypeError(f"A {type(element).__name__} is no expression on columns: use it in IN or EXISTS.")
-    _check_tables(kind, element)
+    check_tables(kind, element)
     return element
 
 
-def _check_tables(kind: type[Any], element: ColumnElement[Any]) -> None:
+def check_tables(kind: type[Any], element: ColumnElement[Any]) -> None:
+    """Check that an expression needs no table but those of a class.
+
+    Raises:
+        InvalidArgumentError: it does: each record would come several times.
+    """
     mapper = mapper_of(kind)
     own = {mapper.local_table, mapper.persist_selectable, *mapper.tables}
     for table in select(element).get_final_froms():
-        if table not in own and not all(part in own for part in _joined(table)):
+        if table not in own:
             raise InvalidArgumentError(
-                f"An expression uses {getattr(table, 'name', 'a join')!s:.100}, where no {kind.__name__} is stored: each would "
-                "come several times. Write it with has() or any() of a relationship, an EXISTS or an IN."
+                f"An expression uses {getattr(table, 'name', 'a join')!s:.100}, where no {kind.__name__} is stored: "
+                "each would come several times. Write it with has() or any() of a relationship, an EXISTS or an IN."
             )
-
-
-def _joined(table: FromClause) -> Iterable[Any]:
-    return (*_joined(table.left), *_joined(table.right)) if table.__visit_name__ == "join" else (table,)  # type: ignore[attr-defined]
 
 
 class _Walk:
@@ -127,8 +121,8 @@ class _Walk:
         # `_compiler_dispatcher` is what sqlalchemy.ext.compiler leaves in a class with a rendering of its own.
         if check is None or hasattr(type(element), "_compiler_dispatcher"):
             raise UnsafeFilterError(
-                f"A {type(element).__name__} can't be checked for secrets, so it can't be used here. Write the expression "
-                "with columns of mapped classes, functions and values."
+                f"A {type(element).__name__} can't be checked for secrets, so it can't be used here. Write the "
+                "expression with columns of mapped classes, functions and values."
             )
         check(self, element)
 
@@ -164,7 +158,7 @@ class _Walk:
         self._known.table(element)
 
     def select(self, element: Any) -> None:
-        _check_plain(element)
+        check_plain(element)
         stars = [column for column in element.selected_columns if id(element) in self._stars and _is_star(column)]
         for column in element.selected_columns:
             if not any(column is star for star in stars):
@@ -188,14 +182,14 @@ class _Walk:
                     self.visit(column)
 
     def plain(self, element: Any) -> None:
-        _check_plain(element)
+        check_plain(element)
         self.children(element)
 
     def function(self, element: Any) -> None:
         if isinstance(element, next_value):
             raise UnsafeFilterError("The next value of a sequence changes the database: it can't be used here.")
         for name in (*element.packagenames, element.name):
-            _check_name("function", str(name), _IDENTIFIER)
+            check_name("function", str(name))
         if element.name == "count":
             self._stars.add(id(element.clauses))
         self.children(element)
@@ -203,7 +197,7 @@ class _Walk:
     def operation(self, element: Any) -> None:
         for operator in (getattr(element, "operator", None), getattr(element, "modifier", None)):
             if isinstance(operator, custom_op):
-                _check_operator(operator.opstring)
+                check_operator(operator.opstring)
         if getattr(element, "operator", None) is exists:
             self.star_in(element.element)
         self.children(element)
@@ -215,18 +209,18 @@ class _Walk:
         self._stars.add(id(inner))
 
     def typed(self, element: Any) -> None:
-        _check_type(element.type)
+        check_type(element.type)
         self.children(element)
 
     def extract(self, element: Any) -> None:
-        _check_name("field of EXTRACT", element.field, _FIELD)
+        check_name("field of EXTRACT", element.field, WORDS)
         self.children(element)
 
     def collation(self, element: Any) -> None:
-        _check_name("collation", str(element.collation), _COLLATION)
+        check_name("collation", str(element.collation), COLLATION)
 
     def window(self, element: Any) -> None:
-        _check_name("part of a window", getattr(element, "exclude", None) or "none", _FIELD)
+        check_name("part of a window", getattr(element, "exclude", None) or "none", WORDS)
         self.children(element)
 
     def whole_row(self, element: Any) -> None:
@@ -236,48 +230,9 @@ class _Walk:
         pass
 
 
-def _check_plain(statement: Any) -> None:
-    """Refuse what SQLAlchemy puts into a statement as it is."""
-    for name in _RAW:
-        told = getattr(statement, name, None)
-        if isinstance(told, ClauseElement) or told:
-            raise UnsafeFilterError(f"A subquery can't have {name.strip('_').replace('_', ' ')} here.")
-
-
 def _is_star(element: Any) -> bool:
     return getattr(element, "is_literal", False) and re.fullmatch(r"\*|\d+", str(element.name)) is not None
 
-
-def _check_operator(sign: str) -> None:
-    is_comment = "--" in sign or "/*" in sign or "*/" in sign
-    words = "_".join(sign.upper().split())
-    if is_comment or not (_SIGNS.fullmatch(sign.strip()) or words in _WORDS):
-        raise UnsafeFilterError(f"The operator {sign!r:.100} is none of signs, nor one of {', '.join(sorted(_WORDS))}.")
-
-
-def _check_name(what: str, name: str, shape: re.Pattern[str]) -> None:
-    if not shape.fullmatch(name):
-        raise UnsafeFilterError(f"{name!r:.100} is no name of a {what}.")
-
-
-def _check_type(kind: TypeEngine[Any]) -> None:
-    if (collation := getattr(kind, "collation", None)) is not None:
-        _check_name("collation", str(collation), _COLLATION)
-    if not isinstance(length := getattr(kind, "length", None), (int, type(None))):
-        raise UnsafeFilterError(f"{length!r:.100} is no length of a type.")
-    if isinstance(kind, ARRAY):
-        _check_type(kind.item_type)
-
-
-_RAW = (
-    "_prefixes",
-    "_suffixes",
-    "_hints",
-    "_statement_hints",
-    "_with_options",
-    "_for_update_arg",
-    "dialect_kwargs",
-)
 
 _CHECKS: dict[str, Callable[[_Walk, Any], None]] = {
     **dict.fromkeys(("null", "true", "false"), _Walk.nothing),

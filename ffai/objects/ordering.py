@@ -14,7 +14,7 @@ from ffai.objects.filters import fields
 from ffai.objects.guard import check_expression
 
 OrderBy = str | ColumnElement[Any] | InstrumentedAttribute[Any] | Sequence[Any] | None
-"""``"name"``, ``"-name"`` for the largest first, an expression such as ``Article.views.desc()``, or several of these."""
+"""``"name"``, ``"-name"`` for the largest first, an expression such as ``Article.views.desc()``, or several of them."""
 
 
 def order_of(kind: type[Any], order_by: OrderBy) -> list[ColumnElement[Any]]:

@@ -13,6 +13,7 @@ from sqlalchemy.sql.elements import BinaryExpression, BooleanClauseList, ClauseE
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, ScopeValidationError, Violation
 from ffai.objects.declaration import mapper_of
+from ffai.objects.guard import check_tables
 from ffai.objects.owner import identity_of
 
 Rule = Callable[[], ColumnElement[bool]]
@@ -22,8 +23,8 @@ Rule = Callable[[], ColumnElement[bool]]
 class Tenancy:
     """The rules of what can be seen, class by class.
 
-    A class without a rule of its own has those of the classes it inherits from; with one, all of them hold. A rule is code of
-    the app: it may use any column. What it raises is raised, such as the `LookupError` of an empty `ContextVar`.
+    The rules of the classes that a class inherits from hold for it too. A rule is code of the app: it may use any
+    column. What it raises is raised, such as the `LookupError` of an empty `ContextVar`.
 
     Args:
         rules: class to a function that returns a condition.
@@ -65,14 +66,15 @@ class Tenancy:
     def condition(self, kind: type[Any]) -> list[ColumnElement[bool]]:
         """Return what a record of a class must meet to be seen now; nothing where no rule is.
 
-        The rule must say something: ``None``, ``True`` or text are refused, and so is a comparison with ``None`` that would
-        be the whole rule, or that is of a column which is never empty. A comparison of another column with ``None``, beside
-        other conditions, can't be told from one that is meant, such as ``deleted_at IS NULL``: let the rule raise where no
-        tenant is set.
+        A rule that gave ``None``, ``True`` or ``False`` does not say who asks, and neither does a comparison with
+        ``None`` that is the whole rule, or is of a column that is never empty. A comparison of another column with
+        ``None``, beside other conditions, can't be told from one that is meant, such as ``deleted_at IS NULL``: let the
+        rule raise where no tenant is set.
 
         Raises:
             ScopeValidationError: the rule does not say who asks.
             ArgumentTypeError: the rule gave something that is no condition.
+            InvalidArgumentError: it needs tables that the class is not stored in.
         """
         return [_checked(owner, rule()) for owner, rule in self._of(kind)]
 
@@ -142,6 +144,7 @@ def _checked(kind: type[Any], given: Any) -> ColumnElement[bool]:
             f"The rule of {name} must return a condition, not {type(given).__name__} {told:.100}. "
             f"Write lambda: {name}.tenant_id == ..."
         )
+    check_tables(kind, condition)
     parts = list(_parts(condition))
     if all(_is_null(part) for part in parts) or any(_is_null(part) and _is_never_empty(part) for part in parts):
         raise _unset(name, repr(str(condition)))

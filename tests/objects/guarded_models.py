@@ -6,7 +6,7 @@ import datetime as dt
 import enum
 import uuid
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import (
     JSON,
@@ -94,7 +94,7 @@ class Article(Base):
         foreign_keys=lambda: Article.author_key,
         viewonly=True,
     )
-    parent: Mapped[Article | None] = relationship(remote_side=[id])
+    parent: Mapped[Article | None] = relationship(remote_side="Article.id")
     tags: Mapped[list[Tag]] = relationship(secondary=tagging)
     labels: AssociationProxy[list[str]] = association_proxy("tags", "label")
     titled = column_property(func.length(title))
@@ -137,19 +137,19 @@ class Person(Base):
     kind: Mapped[str]
     name: Mapped[str] = mapped_column(default="")
     passport: Mapped[Sensitive[str]] = mapped_column(default="P")
-    __mapper_args__ = {"polymorphic_on": "kind", "polymorphic_identity": "person"}
+    __mapper_args__: ClassVar[dict[str, str]] = {"polymorphic_on": "kind", "polymorphic_identity": "person"}
 
 
 class Editor(Person):
     __tablename__ = "editors"
     id: Mapped[int] = mapped_column(ForeignKey("people.id"), primary_key=True)
     desk: Mapped[str] = mapped_column(default="")
-    __mapper_args__ = {"polymorphic_identity": "editor"}
+    __mapper_args__: ClassVar[dict[str, str]] = {"polymorphic_identity": "editor"}
 
 
 class Guest(Person):
     visits: Mapped[int | None]
-    __mapper_args__ = {"polymorphic_identity": "guest"}
+    __mapper_args__: ClassVar[dict[str, str]] = {"polymorphic_identity": "guest"}
 
 
 Base.metadata.tables["tags"].append_column(Column("vault", String, info={"sensitive": True}))
