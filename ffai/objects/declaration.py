@@ -151,7 +151,7 @@ class Declared:
             for name, column in ((prop.key, _column_of(prop)) for prop in mapper.column_attrs)
             if column is not None
         }
-        self._mark(_marked_in_pydantic(mapped))
+        self._mark(marked_in_pydantic(mapped))
         self._mark(self._known("AI(sensitive=...)", self.ai.sensitive))
         self.sensitive = frozenset(name for name, column in self.columns.items() if column.info.get(SENSITIVE))
         self._check()
@@ -277,7 +277,7 @@ def _column_of(prop: ColumnProperty[Any]) -> Column[Any] | None:
     return column if isinstance(column, Column) else None
 
 
-def _marked_in_pydantic(mapped: type[Any]) -> list[str]:
+def marked_in_pydantic(mapped: type[Any]) -> list[str]:
     """Return the fields of a SQLModel whose type is `Sensitive`: it takes no column from there."""
     fields: Mapping[str, Any] = getattr(mapped, "model_fields", {})
     return [name for name, told in fields.items() if any(_is_mark(mark) for mark in getattr(told, "metadata", ()))]
