@@ -84,7 +84,7 @@ class Tables:
             Column("created_at", Double, nullable=False),
             Column("updated_at", Double, nullable=False),
             PrimaryKeyConstraint("owner_type", "owner_id", "field", "model", "dimensions"),
-            Index("ix_ai_vectors_space", "owner_type", "field", "model", "dimensions"),
+            Index("ix_ai_vectors_space", "owner_type", "field", "model", "dimensions", "owner_id"),
         )
         self.jobs = Table(
             "ai_vector_jobs",
