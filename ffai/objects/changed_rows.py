@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ClauseElement, update
 
-from ffai.objects.declaration import declared_of
+from ffai.objects.declaration import declared_of, mapper_of
 from ffai.objects.embedding import columns_embedded, hash_of, texts_of
 from ffai.objects.jobs import Key, add_jobs
 from ffai.objects.owner import key_of
@@ -27,6 +27,7 @@ class Changed:
 
     Attributes:
         kind: the class.
+        mapper: of it.
         owner_type: what its records are filed under.
         columns: the attributes that make its texts.
         new: the keys of records that were added.
@@ -37,6 +38,7 @@ class Changed:
 
     def __init__(self, kind: type[Any]) -> None:
         self.kind = kind
+        self.mapper = mapper_of(kind)
         self.declared = declared_of(kind)
         self.owner_type = self.declared.owner_type
         self.columns = columns_embedded(self.declared) if self.declared.ai.embedded else []
@@ -47,6 +49,11 @@ class Changed:
 
     def __bool__(self) -> bool:
         return bool(self.new or self.deleted or self.moved or self.texts)
+
+    def made_of(self, field: str) -> set[str]:
+        """Return the attributes that a field's text is made of."""
+        template = self.declared.embedded.combined.get(field)
+        return {field} if template is None else set(template.names)
 
 
 def write_changes(connection: Connection, tables: Tables, changed: Changed, generates: bool, now: float) -> bool:
@@ -78,7 +85,7 @@ def write_changes(connection: Connection, tables: Tables, changed: Changed, gene
     texts: dict[str, Texts] = {}
     for owner, (names, values) in wanted.items():
         all_texts = texts_of(changed.declared, values) if owner not in incomplete else stored.get(owner, {})
-        texts[owner] = {name: text for name, text in all_texts.items() if _made_of(changed, name) & set(names)}
+        texts[owner] = {name: text for name, text in all_texts.items() if changed.made_of(name) & set(names)}
     return want_texts(connection, tables, changed.owner_type, texts, generates, now, new=set(map(key, changed.new)))
 
 
@@ -138,9 +145,3 @@ def _move(connection: Connection, tables: Tables, owner_type: str, before: str, 
 
 def _has_all(values: Mapping[str, Any], columns: Collection[str]) -> bool:
     return all(name in values and not isinstance(values[name], ClauseElement) for name in columns)
-
-
-def _made_of(changed: Changed, field: str) -> set[str]:
-    """Return the attributes that a field's text is made of."""
-    template = changed.declared.embedded.combined.get(field)
-    return {field} if template is None else set(template.names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import event
 from sqlalchemy import inspect as inspected
 from sqlalchemy.orm import SessionTransaction
-from sqlalchemy.orm.attributes import PASSIVE_NO_INITIALIZE, get_history
 
+from ffai.objects.bulk import run_bulk
 from ffai.objects.changed_rows import Changed, write_changes
 from ffai.objects.declaration import mapper_of
 from ffai.objects.kinds import Kinds
@@ -20,8 +19,6 @@ from ffai.objects.vector_rows import connection_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import ORMExecuteState, Session, UOWTransaction
-
-logger = logging.getLogger(__name__)
 
 
 class Changes:
@@ -69,7 +66,7 @@ class Changes:
             if event.contains(target, name, listener):
                 event.remove(target, name, listener)
 
-    def _listeners(self) -> list[tuple[str, Callable[..., None]]]:
+    def _listeners(self) -> list[tuple[str, Callable[..., Any]]]:
         return [
             ("after_flush", self._after_flush),
             ("persistent_to_deleted", self._deleted),
@@ -82,7 +79,7 @@ class Changes:
     def _after_flush(self, session: Session, _: UOWTransaction) -> None:
         """Note what changed, while that is known."""
         changes: dict[type[Any], Changed] = {}
-        for records, note in ((session.new, _note_new), (session.dirty, self._note_dirty)):
+        for records, note in ((session.new, _note_new), (session.dirty, _note_dirty)):
             for record in records:
                 kind = type(record)
                 if self._kinds.watches(kind):
@@ -104,18 +101,18 @@ class Changes:
             if write_changes(connection, self._tables, changed, jobs, self._clock()):
                 session.info[self._wrote] = True
 
-    def _note_dirty(self, changed: Changed, record: object) -> None:
-        names = [name for name in changed.columns if _has_changed(record, name)]
-        mapper = mapper_of(type(record))
-        now = tuple(mapper.primary_key_from_instance(record))
-        before = tuple(inspected(record).identity)
-        if now != before:
-            changed.moved.append((before, now))
-        if names:
-            changed.texts.append((now, frozenset(names), dict(inspected(record).dict)))
-
-    def _bulk(self, state: ORMExecuteState) -> None:
-        """Do the same for a statement that updates or deletes records without loading them."""
+    def _bulk(self, state: ORMExecuteState) -> Any:
+        """Do the same for a statement that changes or deletes records without loading them."""
+        mapper = state.bind_mapper
+        if mapper is None or not (state.is_update or state.is_delete) or not self._kinds.watches(mapper.class_):
+            return None
+        kind = mapper.class_
+        found = run_bulk(state, self._tables, kind, self._kinds.generates(kind), self._clock())
+        if found is None:
+            return None
+        if found.wrote_jobs:
+            state.session.info[self._wrote] = True
+        return found.result
 
     def _after_commit(self, session: Session) -> None:
         if not session.in_nested_transaction() and session.info.pop(self._wrote, False):
@@ -132,8 +129,21 @@ def _note_new(changed: Changed, record: object) -> None:
     identity = tuple(mapper_of(type(record)).primary_key_from_instance(record))
     changed.new.append(identity)
     if changed.columns:
-        changed.texts.append((identity, frozenset(changed.columns), dict(inspected(record).dict)))
+        changed.texts.append((identity, changed.columns, _in_hand(changed, record)))
 
 
-def _has_changed(record: object, name: str) -> bool:
-    return bool(get_history(record, name, PASSIVE_NO_INITIALIZE).has_changes())
+def _note_dirty(changed: Changed, record: object) -> None:
+    state = inspected(record)
+    names = [name for name in changed.columns if state.attrs[name].history.has_changes()]
+    before = tuple(state.identity)
+    keys = [changed.mapper.get_property_by_column(column).key for column in changed.mapper.primary_key]
+    now = tuple(state.dict.get(key, value) for key, value in zip(keys, before, strict=True))
+    if now != before:
+        changed.moved.append((before, now))
+    if names:
+        changed.texts.append((now, names, _in_hand(changed, record)))
+
+
+def _in_hand(changed: Changed, record: object) -> dict[str, Any]:
+    loaded = inspected(record).dict
+    return {name: loaded[name] for name in changed.columns if name in loaded}

@@ -38,7 +38,7 @@ def texts_in(
         for declared, of_class in _filed_together(kind):
             names = columns_embedded(declared)
             columns = [getattr(declared.mapped, name) for name in names]
-            asked = select(key_column(declared.mapped), *columns)
+            asked = select(key_column(declared.mapped), *columns).select_from(declared.mapped)
             for key, *values in connection.execute(asked.where(matching(kind, some), *of_class, *conditions)):
                 found[key] = texts_of(declared, dict(zip(names, values, strict=True)))
     return found
