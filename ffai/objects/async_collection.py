@@ -12,14 +12,14 @@ from ffai.objects.search_options import Near, Similar
 from ffai.objects.steps import AsyncPlace, Step
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import NDArray
     from sqlalchemy.ext.asyncio import AsyncSession
 
     from ffai.objects.async_store import AsyncStore
     from ffai.objects.backfill import Backfill, Progress
     from ffai.objects.filters import Where
     from ffai.objects.hit import Hit
-    from ffai.objects.ordering import Order
+    from ffai.objects.ordering import OrderBy
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -50,7 +50,7 @@ class AsyncCollection(AwaitedHasMemory, Generic[T]):
         columns: Sequence[str],
         *,
         where: Where = None,
-        order_by: Order = None,
+        order_by: OrderBy = None,
         limit: int | None = None,
         offset: int = 0,
     ) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ class AsyncCollection(AwaitedHasMemory, Generic[T]):
         """Await :meth:`Collection.find_similar`."""
         return await self._hits(self._store.wiring.search(self._kind).similar_flow(record, **options))
 
-    async def find_similar_to_vector(self, vector: ArrayLike, **options: Unpack[Near]) -> list[Hit[T]]:
+    async def find_similar_to_vector(self, vector: Sequence[float] | NDArray[Any], **options: Unpack[Near]) -> list[Hit[T]]:
         """Await :meth:`Collection.find_similar_to_vector`."""
         return await self._hits(self._store.wiring.search(self._kind).to_vector_flow(vector, **options))
 
@@ -115,7 +115,7 @@ class AsyncCollection(AwaitedHasMemory, Generic[T]):
         return self._store.noted(records)
 
     async def list(
-        self, *, where: Where = None, order_by: Order = None, limit: int | None = None, offset: int = 0
+        self, *, where: Where = None, order_by: OrderBy = None, limit: int | None = None, offset: int = 0
     ) -> list[T]:
         """Await :meth:`Collection._remembers`."""
         return self._noted(await self._run(self._reading.list_flow(where, order_by, limit, offset)))

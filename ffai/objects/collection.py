@@ -12,13 +12,13 @@ from ffai.objects.search_options import Near, Similar
 from ffai.objects.steps import Place, Step
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import NDArray
     from sqlalchemy.orm import Session
 
     from ffai.objects.backfill import Backfill, Progress
     from ffai.objects.filters import Where
     from ffai.objects.hit import Hit
-    from ffai.objects.ordering import Order
+    from ffai.objects.ordering import OrderBy
     from ffai.objects.store import Store
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Collection(HasMemory, Generic[T]):
         columns: Sequence[str],
         *,
         where: Where = None,
-        order_by: Order = None,
+        order_by: OrderBy = None,
         limit: int | None = None,
         offset: int = 0,
     ) -> list[dict[str, Any]]:
@@ -121,7 +121,7 @@ class Collection(HasMemory, Generic[T]):
         """
         return self._hits(self._store.wiring.search(self._kind).similar_flow(record, **options))
 
-    def find_similar_to_vector(self, vector: ArrayLike, **options: Unpack[Near]) -> list[Hit[T]]:
+    def find_similar_to_vector(self, vector: Sequence[float] | NDArray[Any], **options: Unpack[Near]) -> list[Hit[T]]:
         """Find records near a vector, shape ``(dim,)``; see `semantic_search`.
 
         Raises:
@@ -190,7 +190,7 @@ class Collection(HasMemory, Generic[T]):
         return self._store.noted(records)
 
     def list(
-        self, *, where: Where = None, order_by: Order = None, limit: int | None = None, offset: int = 0
+        self, *, where: Where = None, order_by: OrderBy = None, limit: int | None = None, offset: int = 0
     ) -> list[T]:
         """Return records.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from weakref import WeakSet
 
 from sqlalchemy import Column, event
@@ -14,9 +14,6 @@ from sqlalchemy.exc import NoInspectionAvailable
 from sqlalchemy.orm import MappedColumn, Mapper, mapped_column
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldError
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import ColumnProperty
 
 T = TypeVar("T")
 
@@ -148,10 +145,9 @@ class Declared:
         self.mapped, self.base = mapped, mapper.base_mapper.class_
         self.ai = _ai_of(mapped)
         self.owner_type = self.ai.name or str(getattr(mapper.base_mapper.local_table, "fullname", mapper.local_table))
+        # Not its `column_attrs`: they ask for the classes that relationships name, which may be still to come.
         self.columns: dict[str, Column[Any]] = {
-            name: column
-            for name, column in ((prop.key, _column_of(prop)) for prop in mapper.column_attrs)
-            if column is not None
+            name: column for name, column in mapper.columns.items() if isinstance(column, Column)
         }
         self._mark(marked_in_pydantic(mapped))
         self._mark(self._known("AI(sensitive=...)", self.ai.sensitive))
@@ -281,11 +277,6 @@ def _ai_of(mapped: type[Any]) -> AI:
     if not isinstance(ai, AI):
         raise ArgumentTypeError(f"{mapped.__name__}.__ai__ must be an AI(...), not {type(ai).__name__} {ai!r:.80}.")
     return ai
-
-
-def _column_of(prop: ColumnProperty[Any]) -> Column[Any] | None:
-    column = prop.columns[0]
-    return column if isinstance(column, Column) else None
 
 
 def marked_in_pydantic(mapped: type[Any]) -> list[str]:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from ffai.chat.flow import Flow
 from ffai.core.arguments import check_whole
 from ffai.objects.filters import Where, condition_of
-from ffai.objects.ordering import Order, columns_of, order_of
+from ffai.objects.ordering import OrderBy, columns_of, order_of
 from ffai.objects.owner import key_column, key_of
 from ffai.objects.steps import InDatabase, Step, given
 from ffai.objects.tenancy import Tenancy
@@ -40,13 +40,13 @@ class Reading(Generic[T]):
 
         return given(InDatabase(get))
 
-    def list_flow(self, where: Where, order_by: Order, limit: int | None, offset: int) -> Flow[Step, list[T]]:
+    def list_flow(self, where: Where, order_by: OrderBy, limit: int | None, offset: int) -> Flow[Step, list[T]]:
         """Make a flow that gives records in order: that of ``order_by``, then of the primary key."""
         statement = self._narrowed(select(self._kind), where, order_by, limit, offset)
         return given(InDatabase(lambda session: list(session.scalars(statement).unique())))
 
     def values_flow(
-        self, columns: Sequence[str], where: Where, order_by: Order, limit: int | None, offset: int
+        self, columns: Sequence[str], where: Where, order_by: OrderBy, limit: int | None, offset: int
     ) -> Flow[Step, list[dict[str, Any]]]:
         """Make a flow that gives some columns of records."""
         statement = self._narrowed(select(*columns_of(self._kind, columns)), where, order_by, limit, offset)
@@ -56,7 +56,7 @@ class Reading(Generic[T]):
             )
         )
 
-    def _narrowed(self, statement: Any, where: Where, order_by: Order, limit: int | None, offset: int) -> Any:
+    def _narrowed(self, statement: Any, where: Where, order_by: OrderBy, limit: int | None, offset: int) -> Any:
         check_whole("offset", offset, least=0)
         if limit is not None:
             check_whole("limit", limit, least=0)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ffai.objects.asker import ReplyText
+    from ffai.objects.reply_text import ReplyText
     from ffai.objects.awaited_record import AwaitedRecord
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from ffai._fork import held_over_forks
-from ffai.core.memory.recall_check import check_embedder
+from ffai.errors import ArgumentTypeError
 from ffai.objects.asker import Asker
 from ffai.objects.backends import backend_of
 from ffai.objects.declaration import Declared, Provider, declared_of, registered
@@ -43,8 +43,8 @@ class Wiring:
         settings: StoreSettings | Mapping[str, Any] | None = None,
         cache: MutableMapping[str, Any] | None = None,
     ) -> None:
-        if embedder is not None:
-            check_embedder(embedder)
+        if embedder is not None and not callable(getattr(embedder, "embed", None)):
+            raise ArgumentTypeError(f"embedder must have a method embed(texts); {embedder!r:.100} has none.")
         self.settings = settings_of(settings)
         self.tenancy = Tenancy(scope)
         self.asker = Asker(
