@@ -144,7 +144,9 @@ def test_a_secret_name_is_told_before_anything_else(kind: type[Any], name: str, 
     assert str(caught.value) == f"{kind.__name__}.{name} is sensitive and can't be filtered by."
 
 
-@pytest.mark.parametrize("key", ["titel", "author__name", "author", "is_read", "", "__eq", "head_line", "title_", "1=1"])
+@pytest.mark.parametrize(
+    "key", ["titel", "author__name", "author", "is_read", "", "__eq", "head_line", "title_", "1=1"]
+)
 def test_an_unknown_name_is_told_with_those_there_are_but_the_secret_ones(key: str) -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         condition_of(Article, {key: 1})
