@@ -75,7 +75,7 @@ def test_a_key_of_two_columns_ends_the_order_with_both() -> None:
     ids=str,
 )
 def test_a_secret_is_never_ordered_by(order_by: Any) -> None:
-    with pytest.raises(SensitiveFieldError, match="^Article.source_token is sensitive and can't be ordered by"):
+    with pytest.raises(SensitiveFieldError, match=r"^Article\.source_token is sensitive and can't be ordered by"):
         order_of(Article, order_by)
 
 
@@ -91,7 +91,6 @@ def test_a_secret_is_never_ordered_by(order_by: Any) -> None:
         (Author.name, InvalidArgumentError),
         (tagging.c.tag_id.desc(), InvalidArgumentError),
         (text("title"), UnsafeFilterError),
-        (text("title").desc() if hasattr(text(""), "desc") else column("title"), UnsafeFilterError),
         (column("title"), UnsafeFilterError),
         (5, ArgumentTypeError),
         (True, ArgumentTypeError),
@@ -112,7 +111,7 @@ def test_what_is_no_order_is_refused(order_by: Any, error: type[Exception]) -> N
 
 
 def test_an_unknown_name_is_told_with_those_there_are() -> None:
-    with pytest.raises(InvalidArgumentError, match="^Badge has no field 'txt'; there are id, text.$"):
+    with pytest.raises(InvalidArgumentError, match=r"^Badge has no field 'txt'; there are id, text\.$"):
         order_of(Badge, "-txt")
 
 
