@@ -13,6 +13,7 @@ from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldE
 from ffai.objects.declaration import Declared, declared_of
 from ffai.objects.filter_values import Kind, check_text
 from ffai.objects.guard import check_condition
+from ffai.objects.known_tables import secret_names
 
 Where = Mapping[str, Any] | ColumnElement[bool] | None
 """Which records: ``{"status": "published", "views__gte": 10}``, an expression of your own, or ``None`` for all."""
@@ -102,14 +103,15 @@ def _parted(declared: Declared, key: str) -> tuple[str, str | None]:
         raise InvalidArgumentError(
             f"{declared.mapped.__name__} has no field {key!r:.100}; there are {fields(declared)}."
         )
-    if name in declared.sensitive:
+    if name in secret_names(declared):
         raise SensitiveFieldError(name, declared.mapped.__name__, "filtered by")
     return name, key[len(name) + 2 :] if len(key) > len(name) else None
 
 
 def fields(declared: Declared) -> str:
     """Return the names that can be used, as a message tells them."""
-    return ", ".join(name for name in declared.columns if name not in declared.sensitive)
+    secret = secret_names(declared)
+    return ", ".join(name for name in declared.columns if name not in secret)
 
 
 _Compare = Callable[[str, InstrumentedAttribute[Any], Kind, Any], Condition]

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapper, registry
 from sqlalchemy.sql.selectable import FromClause
 
 from ffai.errors import SensitiveFieldError, UnsafeFilterError
-from ffai.objects.declaration import SENSITIVE, declared_of, mapper_of
+from ffai.objects.declaration import SENSITIVE, Declared, declared_of, mapper_of
 
 
 class KnownTables:
@@ -67,6 +67,24 @@ class KnownTables:
                 if column in prop.columns:
                     return prop.key, mapper.class_.__name__
         return column.name, column.table.name
+
+
+def secret_names(declared: Declared) -> frozenset[str]:
+    """Return the attributes of a class that are secret, by what any class of its registry declares.
+
+    Examples:
+        >>> from sqlalchemy import Integer, String
+        >>> from sqlalchemy.orm import DeclarativeBase, mapped_column
+        >>> class Base(DeclarativeBase): ...
+        >>> class Key(Base):
+        ...     __tablename__ = "keys"
+        ...     id = mapped_column(Integer, primary_key=True)
+        ...     code = mapped_column(String, info={"sensitive": True})
+        >>> sorted(secret_names(declared_of(Key)))
+        ['code']
+    """
+    _marked(mapper_of(declared.mapped).registry)
+    return declared.sensitive | {name for name, column in declared.columns.items() if column.info.get(SENSITIVE)}
 
 
 _seen: WeakKeyDictionary[registry, tuple[frozenset[Mapper[Any]], frozenset[MetaData]]] = WeakKeyDictionary()

@@ -12,6 +12,7 @@ from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldE
 from ffai.objects.declaration import Declared, declared_of, mapper_of
 from ffai.objects.filters import fields
 from ffai.objects.guard import check_expression
+from ffai.objects.known_tables import secret_names
 
 OrderBy = str | ColumnElement[Any] | InstrumentedAttribute[Any] | Sequence[Any] | None
 """``"name"``, ``"-name"`` for the largest first, an expression such as ``Article.views.desc()``, or several of them."""
@@ -98,7 +99,7 @@ def columns_of(kind: type[Any], columns: Sequence[str]) -> list[InstrumentedAttr
 
 
 def _column(declared: Declared, name: str, use: str) -> InstrumentedAttribute[Any]:
-    if name in declared.sensitive:
+    if name in secret_names(declared):
         raise SensitiveFieldError(name, declared.mapped.__name__, use)
     if name not in declared.columns:
         raise InvalidArgumentError(

@@ -72,7 +72,7 @@ class Article(Base):
     title: Mapped[str] = mapped_column(default="")
     status: Mapped[str | None]
     state: Mapped[State] = mapped_column(default=State.draft)
-    views: Mapped[int | None] = mapped_column(default=0)
+    views: Mapped[int | None]
     rating: Mapped[float | None]
     price: Mapped[Decimal | None]
     is_open: Mapped[bool] = mapped_column(default=True)

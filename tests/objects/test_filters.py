@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete, func
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldError
+from ffai.objects.declaration import AI, declared_of
 from ffai.objects.filters import condition_of
+from ffai.objects.ordering import order_of
 from tests.objects.guarded_models import Article, Author, Editor, Note, State, desk, found
 
 OPERATORS = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "like", "ilike", "contains", "icontains"]
@@ -144,7 +146,27 @@ def test_a_secret_name_is_told_before_anything_else(kind: type[Any], name: str, 
     assert str(caught.value) == f"{kind.__name__}.{name} is sensitive and can't be filtered by."
 
 
-@pytest.mark.parametrize("key", ["titel", "author__name", "author", "is_read", "", "__eq", "head_line", "title_", "1=1"])
+def test_what_a_class_above_declares_secret_is_secret_below_before_it_was_asked() -> None:
+    class Family(DeclarativeBase):
+        pass
+
+    class Above(Family):
+        __tablename__ = "above"
+        __ai__ = AI(sensitive=("code",))
+        id: Mapped[int] = mapped_column(primary_key=True)
+        code: Mapped[str]
+
+    class Below(Above):
+        __ai__ = AI(name="below")
+
+    declared_of(Below)
+    with pytest.raises(SensitiveFieldError, match=r"Below\.code"):
+        condition_of(Below, {"code": "x"})
+    with pytest.raises(SensitiveFieldError, match=r"Below\.code"):
+        order_of(Below, "code")
+
+
+@pytest.mark.parametrize("key", ["titel", "author__name", "author", "is_read", "", "__eq", "head_line", "1=1"])
 def test_an_unknown_name_is_told_with_those_there_are_but_the_secret_ones(key: str) -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         condition_of(Article, {key: 1})
