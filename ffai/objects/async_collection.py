@@ -31,7 +31,7 @@ class AsyncCollection(AwaitedHasMemory, Generic[T]):
     def __init__(self, store: AsyncStore, kind: type[T], session: AsyncSession | None = None) -> None:
         self._store, self._kind = store, kind
         self._place = AsyncPlace(store.engine, session)
-        self._reading: Reading[T] = Reading(kind, store.wiring.tenancy)
+        self._reading: Reading[T] = Reading(kind, store.wiring.tenancy, is_apart=session is None)
 
     def bind(self, session: AsyncSession) -> AsyncCollection[T]:
         """Return the same collection within a session's transaction."""
@@ -69,7 +69,9 @@ class AsyncCollection(AwaitedHasMemory, Generic[T]):
         """Await :meth:`Collection.find_similar`."""
         return await self._hits(self._store.wiring.search(self._kind).similar_flow(record, **options))
 
-    async def find_similar_to_vector(self, vector: Sequence[float] | NDArray[Any], **options: Unpack[Near]) -> list[Hit[T]]:
+    async def find_similar_to_vector(
+        self, vector: Sequence[float] | NDArray[Any], **options: Unpack[Near]
+    ) -> list[Hit[T]]:
         """Await :meth:`Collection.find_similar_to_vector`."""
         return await self._hits(self._store.wiring.search(self._kind).to_vector_flow(vector, **options))
 

@@ -58,7 +58,7 @@ class Collection(HasMemory, Generic[T]):
     def __init__(self, store: Store, kind: type[T], session: Session | None = None) -> None:
         self._store, self._kind = store, kind
         self._place = Place(store.engine, session)
-        self._reading: Reading[T] = Reading(kind, store.wiring.tenancy)
+        self._reading: Reading[T] = Reading(kind, store.wiring.tenancy, is_apart=session is None)
 
     def bind(self, session: Session) -> Collection[T]:
         """Return the same collection within a session's transaction."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import ScalarResult, select
 from sqlalchemy.orm import Session
 
 from ffai.chat.flow import Flow
@@ -15,6 +15,7 @@ from ffai.objects.ordering import OrderBy, columns_of, order_of
 from ffai.objects.owner import key_column, key_of
 from ffai.objects.steps import InDatabase, Step, given
 from ffai.objects.tenancy import Tenancy
+from ffai.objects.winners import load_shown
 
 T = TypeVar("T")
 
@@ -25,10 +26,11 @@ class Reading(Generic[T]):
     Args:
         kind: the class.
         tenancy: what can be seen now.
+        is_apart: the records will be in no session, so that what a model is shown of them has to be loaded with them.
     """
 
-    def __init__(self, kind: type[T], tenancy: Tenancy) -> None:
-        self._kind, self._tenancy = kind, tenancy
+    def __init__(self, kind: type[T], tenancy: Tenancy, *, is_apart: bool) -> None:
+        self._kind, self._tenancy, self._is_apart = kind, tenancy, is_apart
 
     def get_flow(self, identity: Any) -> Flow[Step, T | None]:
         """Make a flow that gives the record with a primary key, or ``None``."""
@@ -36,14 +38,15 @@ class Reading(Generic[T]):
 
         def get(session: Session) -> T | None:
             key = key_of(self._kind, identity, session.get_bind().dialect)
-            return session.scalars(select(self._kind).where(key_column(self._kind) == key, *conditions)).first()
+            found = self._loaded(session.scalars(select(self._kind).where(key_column(self._kind) == key, *conditions)))
+            return found[0] if found else None
 
         return given(InDatabase(get))
 
     def list_flow(self, where: Where, order_by: OrderBy, limit: int | None, offset: int) -> Flow[Step, list[T]]:
         """Make a flow that gives records in order: that of ``order_by``, then of the primary key."""
         statement = self._narrowed(select(self._kind), where, order_by, limit, offset)
-        return given(InDatabase(lambda session: list(session.scalars(statement).unique())))
+        return given(InDatabase(lambda session: self._loaded(session.scalars(statement))))
 
     def values_flow(
         self, columns: Sequence[str], where: Where, order_by: OrderBy, limit: int | None, offset: int
@@ -55,6 +58,12 @@ class Reading(Generic[T]):
                 lambda session: [dict(zip(columns, row, strict=True)) for row in session.execute(statement).tuples()]
             )
         )
+
+    def _loaded(self, rows: ScalarResult[T]) -> list[T]:
+        records = list(rows.unique())
+        if self._is_apart:
+            load_shown(records)
+        return records
 
     def _narrowed(self, statement: Any, where: Where, order_by: OrderBy, limit: int | None, offset: int) -> Any:
         check_whole("offset", offset, least=0)

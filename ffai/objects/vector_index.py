@@ -74,7 +74,7 @@ class VectorIndex(Generic[T]):
         if not isinstance(engine, (Engine, AsyncEngine)):
             raise ArgumentTypeError(f"engine must be an Engine or an AsyncEngine, not {type(engine).__name__}.")
         _ = declared_of(kind).embedded
-        self._engine = engine
+        self.engine = engine
         self.backend = backend_of(engine, storage)
         self._search = VectorSearch(kind, embedder, self.backend, Tenancy(scope))
 
@@ -113,11 +113,11 @@ class VectorIndex(Generic[T]):
         return await AsyncPlace(self._engine_that_is_awaited()).run(self._search.to_vector_flow(vector, **options))
 
     def _engine_that_waits(self) -> Engine:
-        if not isinstance(self._engine, Engine):
+        if not isinstance(self.engine, Engine):
             raise ArgumentTypeError("This index has an AsyncEngine: call the method with `a` in front, and await it.")
-        return self._engine
+        return self.engine
 
     def _engine_that_is_awaited(self) -> AsyncEngine:
-        if not isinstance(self._engine, AsyncEngine):
+        if not isinstance(self.engine, AsyncEngine):
             raise ArgumentTypeError("This index has an Engine that waits: call the method without `a` in front.")
-        return self._engine
+        return self.engine

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, select, tuple_
@@ -35,6 +35,7 @@ def hits_of(connection: Connection, vectors: Table, wanted: Wanted, scored: Sequ
             asked = select(wanted.kind, *keys, vectors.c.content_hash).join(vectors, wanted.of_record(vectors))
             for record, *identity, content_hash in fresh.execute(asked.where(these).options(*options)).unique():
                 found[tuple(identity)] = record, content_hash
+        load_shown([record for record, _ in found.values()])
         _hide(fresh)
         fresh.expunge_all()
     return [
@@ -81,6 +82,28 @@ def secrets_of(mapper: Mapper[Any]) -> list[str]:
             for part in iterate(cast(ColumnElement[Any], prop.expression))
         )
     ]
+
+
+def load_shown(records: Sequence[Any]) -> None:
+    """Load what is shown of the records that are shown with these, however far it goes: it can't be loaded later."""
+    met: set[int] = set()
+    to_do = list(records)
+    while to_do:
+        record = to_do.pop()
+        if id(record) in met:
+            continue
+        met.add(id(record))
+        mapper = mapper_of(type(record))
+        for name in declared_of(type(record)).ai.include:
+            if name in mapper.relationships:
+                to_do += _each(getattr(record, name))
+
+
+def _each(related: Any) -> list[Any]:
+    """Return the records that an attribute of a relationship holds."""
+    if isinstance(related, Mapping):
+        return list(related.values())
+    return [] if related is None else list(related) if isinstance(related, Iterable) else [related]
 
 
 def _hide(session: Session) -> None:

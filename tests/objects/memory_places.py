@@ -95,7 +95,7 @@ class Place:
 @pytest.fixture(params=["sqlite", "sqlite-file", "aiosqlite", "postgres", "async-postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     kind = request.param
-    url = request.getfixturevalue("postgres_url") if "postgres" in kind else f"sqlite:///{tmp_path / 'app.db'}"
+    url = request.getfixturevalue("empty_postgres") if "postgres" in kind else f"sqlite:///{tmp_path / 'app.db'}"
     if kind == "aiosqlite":
         made = Place(
             create_async_engine(url.replace("sqlite:", "sqlite+aiosqlite:"), poolclass=NullPool), url, awaited=True

@@ -26,7 +26,7 @@ THREADS = 20
 @pytest.fixture(params=["sqlite", "sqlite-wal", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgres":
-        found: str = request.getfixturevalue("postgres_url")
+        found: str = request.getfixturevalue("empty_postgres")
         return found
     path = tmp_path / "app.db"
     if request.param == "sqlite-wal":

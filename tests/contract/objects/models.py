@@ -1,7 +1,5 @@
 """The same article and author twice: as SQLAlchemy's declarative classes, and as SQLModel's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import JSON, Column, ForeignKey
@@ -24,7 +22,7 @@ class Author(AIRecord, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(default="")
     password: Mapped[Sensitive[str]] = mapped_column(default="pw-of-author-77")
-    articles: Mapped[list[Article]] = relationship(back_populates="author")
+    articles: Mapped[list["Article"]] = relationship(back_populates="author")
 
 
 class Article(AIRecord, Base):
@@ -75,7 +73,7 @@ class ModelAuthor(AIRecord, SQLModelBase, table=True):
     id: str = Field(primary_key=True)
     name: str = ""
     password: Sensitive[str] = "pw-of-author-77"
-    articles: list["ModelArticle"] = Relationship(back_populates="author")  # noqa: UP037 - SQLModel reads the text
+    articles: list["ModelArticle"] = Relationship(back_populates="author")
 
 
 class ModelArticle(AIRecord, SQLModelBase, table=True):

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.objects.deg import Degrees
 
 from ffai.errors import EmbeddingError, SensitiveFieldError
 from ffai.objects import AI, Embedded
 from ffai.objects.embedding import hash_of
 from ffai.testing import FakeEmbedder
+from tests.contract.objects.degrees import Degrees
 from tests.contract.objects.world import Waiting, World, added
 
 LATER = {"auto_generate": False}

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from sqlalchemy import column, func, literal_column, select, table, text
 from sqlalchemy.orm import aliased
-from tests.objects.deg import Degrees
 
 from ffai.errors import SensitiveFieldError, UnsafeFilterError
 from tests.contract.objects import models
+from tests.contract.objects.degrees import Degrees
 from tests.contract.objects.world import Awaited, Waiting, World, added
 
 Article, Author = models.Article, models.Author
