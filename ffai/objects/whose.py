@@ -8,9 +8,9 @@ from typing import Any, Protocol
 from sqlalchemy import ColumnElement, and_, select
 from sqlalchemy.orm import Session
 
-from ffai.errors import InvalidArgumentError
 from ffai.objects.declaration import declared_of, mapper_of
 from ffai.objects.owner import Owner, identity_of, owner_of
+from ffai.objects.tenancy import not_there
 
 
 class Rules(Protocol):
@@ -64,7 +64,7 @@ def whose_owner(whose: object, rules: Rules | None = None) -> Callable[[Session]
 
 def _check_visible(session: Session, record: object, conditions: Sequence[ColumnElement[bool]]) -> None:
     kind: type[Any] = type(record)
-    keys = mapper_of(kind).primary_key
-    same = and_(*(column == value for column, value in zip(keys, identity_of(record), strict=True)))
+    keys, identity = mapper_of(kind).primary_key, identity_of(record)
+    same = and_(*(column == value for column, value in zip(keys, identity, strict=True)))
     if session.execute(select(*keys).select_from(kind).where(same, *conditions)).first() is None:
-        raise InvalidArgumentError(f"This {kind.__name__} can't be seen now: the rule of its class leaves it out.")
+        raise not_there(kind, identity)

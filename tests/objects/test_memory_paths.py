@@ -22,7 +22,7 @@ def is_below(scope: str, above: str) -> bool:
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def engine(request: pytest.FixtureRequest) -> Engine:
-    made = create_engine("sqlite://" if request.param == "sqlite" else request.getfixturevalue("empty_postgres"))
+    made = create_engine("sqlite://" if request.param == "sqlite" else request.getfixturevalue("postgres"))
     TABLE.metadata.create_all(made)
     return made
 

@@ -108,14 +108,9 @@ def test_c04_no_secret_is_sent_however_deep_it_lies(world: World) -> None:
 
 def data_in(client: FakeClient) -> str:
     """Return the record as it was sent: what stands between the two boundary lines."""
-    said = "\n".join(str(message["content"]) for message in client.calls[-1].conversation)
-    boundaries = [line for line in said.splitlines() if re.search(r"[0-9a-f]{24}", line)]
-    assert len(boundaries) == 2
-    return (
-        said.split(boundaries[0])[1].split(boundaries[1])[0].strip()
-        if boundaries[0] != boundaries[1]
-        else said.split(boundaries[0])[1].strip()
-    )
+    told = [message["content"] for message in client.calls[-1].conversation if "=== record" in message["content"]]
+    _, data, _ = re.split(r"^=== record \S+ ===$", told[0], flags=re.MULTILINE)
+    return data.strip()
 
 
 def test_c05_a_long_record_is_cut_into_valid_json(world: World) -> None:
