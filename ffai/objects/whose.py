@@ -65,6 +65,8 @@ def whose_owner(whose: object, rules: Rules | None = None) -> Callable[[Session]
 def _check_visible(session: Session, record: object, conditions: Sequence[ColumnElement[bool]]) -> None:
     kind: type[Any] = type(record)
     keys = mapper_of(kind).primary_key
-    same = and_(*(column == value for column, value in zip(keys, identity_of(record), strict=True)))
+    identity = identity_of(record)
+    same = and_(*(column == value for column, value in zip(keys, identity, strict=True)))
     if session.execute(select(*keys).select_from(kind).where(same, *conditions)).first() is None:
-        raise InvalidArgumentError(f"This {kind.__name__} can't be seen now: the rule of its class leaves it out.")
+        shown = identity[0] if len(identity) == 1 else identity
+        raise InvalidArgumentError(f"There is no {kind.__name__} {shown!r:.100}.")  # as if it were not stored at all
