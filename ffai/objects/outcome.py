@@ -83,7 +83,12 @@ def check_error(error: object) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of using a memory."""
+    """What became of using a memory.
+
+    Examples:
+        >>> Outcome(success=False, at=5.0, metadata={LAST_ERROR: "nothing matched"}).written
+        {}
+    """
 
     success: bool
     at: float
