@@ -33,7 +33,12 @@ class Asking(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedEntry:
-    """A memory that is sure enough to be used, or a record that a search found."""
+    """A memory that is sure enough to be used, or a record that a search found.
+
+    Examples:
+        >>> LearnedEntry(id="1", scope="example.com", key="selector", value="article", confidence=0.9).source
+        'context'
+    """
 
     id: str
     """Of the memory, or of the record."""

@@ -15,7 +15,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryEntry:
-    """One memory. Times are seconds since the epoch."""
+    """One memory. Times are seconds since the epoch.
+
+    Examples:
+        >>> import dataclasses
+        >>> [field.name for field in dataclasses.fields(MemoryEntry)][:4]
+        ['id', 'scope', 'key', 'version']
+    """
 
     id: str
     """Stays while the memory lives; a new one is given to what is written over an expired one."""

@@ -74,6 +74,16 @@ def put(session: Session, table: Table, owner: Owner, spot: Spot, given: Mapping
         spot: where.
         given: columns to write; the value is one of them.
         now: seconds since the epoch.
+
+    Examples:
+        >>> from sqlalchemy import create_engine
+        >>> from ffai.objects.tables import Tables
+        >>> table, session = Tables().memories, Session(create_engine("sqlite://"))
+        >>> table.create(session.connection())
+        >>> put(session, table, Owner("articles", "a-1"), Spot("s", "k"), {"value": "1"}, 0.0)
+        >>> put(session, table, Owner("articles", "a-1"), Spot("s", "k"), {"value": "2"}, 5.0)
+        >>> [(row["value"], row["created_at"], row["updated_at"]) for row in rows(session, table)]
+        [('2', 0.0, 5.0)]
     """
     fresh = new_row(owner, spot, now, given)
     if renew(session, table, owner, spot, fresh, now):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Table, and_
+from sqlalchemy import Table, and_, true
 from sqlalchemy.orm import Session
 
 from ffai.core.arguments import check_flag, check_number, check_str
@@ -21,7 +21,7 @@ from ffai.objects.owner import Owner
 LAST_ERROR = "last_error"
 """The key in the metadata of a memory that says what went wrong last."""
 
-_TRIES = 10
+_TRIES = 100
 
 
 class Reporting(Expiry, total=False):
@@ -83,7 +83,12 @@ def check_error(error: object) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of using a memory."""
+    """What became of using a memory.
+
+    Examples:
+        >>> Outcome(success=False, at=5.0, metadata={LAST_ERROR: "nothing matched"}).written
+        {}
+    """
 
     success: bool
     at: float
@@ -136,19 +141,30 @@ def _count(session: Session, table: Table, owner: Owner, spot: Spot, outcome: Ou
 
 
 def _move(session: Session, table: Table, owner: Owner, spot: Spot, outcome: Outcome, confidence: Confidence) -> None:
+    """Move the confidence from where it is. Tasks that share one connection share its lock: of two that read the same
+    confidence, one is seen to come second, and reads again.
+    """
     here = memory_rows.at(table, owner, spot)
-    (row,) = memory_rows.rows(session, table, here)
+    for tries_left in reversed(range(_TRIES)):
+        row = next(iter(memory_rows.rows(session, table, here)), None)
+        if row is None:
+            return
+        unmoved = table.c.confidence == row["confidence"] if tries_left else true()
+        if memory_rows.change(session, table, and_(here, unmoved), _moved(row, outcome, confidence)):
+            return
+
+
+def _moved(row: Mapping[Any, Any], outcome: Outcome, confidence: Confidence) -> dict[str, Any]:
     written = dict(outcome.written)
     if outcome.metadata:
         written["metadata"] = as_json("metadata", {**_readable(row["metadata"]), **outcome.metadata})
     worn = confidence.worn(row["confidence"], age=outcome.at - since(row))
-    written |= {
+    return written | {
         "confidence": confidence.after(worn, success=outcome.success),
         "updated_at": outcome.at,
         "last_used_at": outcome.at,
         "last_outcome_at": outcome.at,
     }
-    memory_rows.change(session, table, here, written)
 
 
 def since(row: Mapping[Any, Any]) -> float:

@@ -43,7 +43,12 @@ class Asked:
 
 
 def hits_of(searcher: Searcher, query: str, limit: int, min_similarity: float) -> Flow[Step, Sequence[Any]]:
-    """Return the hits of a query."""
+    """Return the hits of a query.
+
+    Examples:
+        >>> Place(None).run(hits_of(lambda query, limit, least: [query.upper()], "how", 5, 0.0))
+        ['HOW']
+    """
     found = yield from given(Asked(searcher, (query, limit, min_similarity)))
     if inspect.isgenerator(found):
         found = yield from found

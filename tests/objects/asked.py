@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from sqlalchemy import JSON, ForeignKey, create_engine
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, deferred, mapped_column, relationship
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
 from sqlalchemy.pool import StaticPool
 from sqlmodel import Field, SQLModel
 
@@ -46,7 +46,7 @@ class Article(Base):
     status: Mapped[str] = mapped_column(default="draft")
     source_token: Mapped[Sensitive[str]] = mapped_column(default=SECRET)
     extra: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    notes: Mapped[str] = deferred(mapped_column(default=""))
+    notes: Mapped[str] = mapped_column(default="", deferred=True)
     author_id: Mapped[int | None] = mapped_column(ForeignKey("authors.id"))
     author: Mapped[Author | None] = relationship(back_populates="articles")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,10 +23,17 @@ def is_below(scope: str, above: str) -> bool:
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
+<<<<<<< .merge_file_EypK6r
 def engine(request: pytest.FixtureRequest) -> Engine:
     made = create_engine("sqlite://" if request.param == "sqlite" else request.getfixturevalue("postgres"))
+=======
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    made = create_engine("sqlite://" if request.param == "sqlite" else request.getfixturevalue("postgres"))
+>>>>>>> .merge_file_PshsoK
     TABLE.metadata.create_all(made)
-    return made
+    yield made
+    TABLE.metadata.drop_all(made)
+    made.dispose()
 
 
 @settings(max_examples=60, deadline=None)

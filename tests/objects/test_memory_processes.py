@@ -128,6 +128,17 @@ async def test_outcomes_of_tasks_at_once_all_count(url: str, engine: Engine) -> 
     await waiting.dispose()
 
 
+async def test_tasks_that_share_one_connection_lose_no_outcome() -> None:
+    waiting = create_async_engine("sqlite+aiosqlite://")
+    await (memory := RecordMemory(waiting)).acreate_all()
+    learning = LearningMemory(memory, A)
+    await asyncio.gather(*(learning.acapture("s", "k", number, success=True) for number in range(THREADS)))
+    (found,) = await learning.arecall("s")
+    assert found.success_count == THREADS
+    assert found.confidence == pytest.approx(1 - 0.1 * 0.5 ** (THREADS - 1))
+    await waiting.dispose()
+
+
 class All:
     """A rule that hides nothing, and yet has to look."""
 
