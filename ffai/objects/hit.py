@@ -18,12 +18,13 @@ class Hit(Generic[T]):
     secret of it can't be read.
 
     Examples:
-        >>> from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+        >>> from sqlalchemy import String
+        >>> from sqlalchemy.orm import DeclarativeBase, mapped_column
         >>> class Base(DeclarativeBase):
         ...     pass
         >>> class Note(Base):
         ...     __tablename__ = "notes"
-        ...     id: Mapped[str] = mapped_column(primary_key=True)
+        ...     id = mapped_column(String, primary_key=True)
         >>> hit = Hit(Note(id="n1"), similarity=0.9)
         >>> hit.id, hit.similarity, hit.stale
         ('n1', 0.9, False)

@@ -173,6 +173,7 @@ class Pgvector(NativeBackend):
 
 
 def _vector_of(dimensions: int | None) -> Any:
+    require("pgvector", extra="postgres")
     return require("pgvector.sqlalchemy", extra="postgres").VECTOR(dimensions)
 
 

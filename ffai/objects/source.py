@@ -37,12 +37,13 @@ def identity_in(kind: type[Any], record_or_id: Any) -> tuple[Any, ...]:
         InvalidArgumentError: the record has no key yet, or no record can have such a key.
 
     Examples:
-        >>> from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+        >>> from sqlalchemy import Integer
+        >>> from sqlalchemy.orm import DeclarativeBase, mapped_column
         >>> class Base(DeclarativeBase):
         ...     pass
         >>> class Note(Base):
         ...     __tablename__ = "notes"
-        ...     id: Mapped[int] = mapped_column(primary_key=True)
+        ...     id = mapped_column(Integer, primary_key=True)
         >>> identity_in(Note, "7"), identity_in(Note, Note(id=7))
         ((7,), (7,))
     """

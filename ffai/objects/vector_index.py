@@ -41,8 +41,8 @@ class VectorIndex(Generic[T]):
         InvalidArgumentError: the class embeds nothing.
 
     Examples:
-        >>> from sqlalchemy import create_engine
-        >>> from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+        >>> from sqlalchemy import String, create_engine
+        >>> from sqlalchemy.orm import DeclarativeBase, mapped_column
         >>> from ffai.objects.declaration import AI, Embedded
         >>> from ffai.testing import FakeEmbedder
         >>> class Base(DeclarativeBase):
@@ -50,8 +50,8 @@ class VectorIndex(Generic[T]):
         >>> class Note(Base):
         ...     __tablename__ = "notes"
         ...     __ai__ = AI(embedded=Embedded("text"))
-        ...     id: Mapped[str] = mapped_column(primary_key=True)
-        ...     text: Mapped[str]
+        ...     id = mapped_column(String, primary_key=True)
+        ...     text = mapped_column(String)
         >>> engine = create_engine("sqlite://")
         >>> Base.metadata.create_all(engine)
         >>> index = VectorIndex(engine, Note, FakeEmbedder(8))

@@ -122,6 +122,12 @@ def waiting_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator
     yield from _made(request, request.param, False, tmp_path)
 
 
+@pytest.fixture(params=("sqlite-vec", "pgvector"))
+def native_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """An empty database that compares vectors itself, asked by calls that wait."""
+    yield from _made(request, request.param, False, tmp_path)
+
+
 def _made(request: pytest.FixtureRequest, name: str, awaited: bool, folder: Path) -> Iterator[Database]:
     engines = _postgres if name in ("pgvector", "postgres-process") else _sqlite
     engine, async_engine = engines(request, name, folder)
