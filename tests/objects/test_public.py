@@ -54,7 +54,7 @@ class Knot(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     next_id: Mapped[int | None] = mapped_column(ForeignKey("knots.id"))
-    next: Mapped["Knot | None"] = relationship(remote_side=id)
+    next: Mapped["Knot | None"] = relationship(remote_side="Knot.id")
     others: Mapped[dict[str, Any]] = mapped_column(PickleType, default=dict)
 
 
