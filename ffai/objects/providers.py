@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ffai.chat.calling import method
+from ffai.core.embeddings.api import find_key, key_variables
 from ffai.core.embeddings.embeddings import Embeddings
 from ffai.core.embeddings.protocol import AbsentEmbedder, Embedder
 from ffai.core.embeddings.resolve import API_MODELS, LOCAL_MODEL, resolve_embedder
@@ -58,14 +59,19 @@ def embedder_for(provider: Provider, settings: StoreSettings, llm: Any = None) -
 
 
 def _first_provider(settings: StoreSettings) -> Embedder:
-    named = settings.embedding_model
+    """Take the model that is named, or the first provider that has a key."""
     reasons = []
-    for model in (named,) if named else API_MODELS:
+    for model in (settings.embedding_model,) if settings.embedding_model else API_MODELS:
+        if settings.embedding_model is None and find_key(model) is None:
+            reasons.append(f"{model}: {key_variables(model)[0]} is not set")
+            continue
         resolution = resolve_embedder(model, allow_api=settings.allow_api)
-        if resolution.embedder is not None and (named or resolution.embedder.api_key):
+        if resolution.embedder is not None:
             return resolution.embedder
         reasons.append(resolution.reason)
-    return AbsentEmbedder(named or API_MODELS[0], f"No provider's model can be used: {'; '.join(reasons)}")
+    return AbsentEmbedder(
+        settings.embedding_model or API_MODELS[0], f"No provider's model can be used: {'; '.join(reasons)}"
+    )
 
 
 def _of_size(embedder: Embedder, dimensions: int | None) -> Embedder:

@@ -71,16 +71,18 @@ class _Server:
 
 
 class Provider(_Server):
-    """An embeddings endpoint. ``answer`` decides what it says; ``inputs`` and ``keys`` keep what it was sent."""
+    """An embeddings endpoint. ``answer`` decides what it says; ``inputs``, ``keys`` and ``bodies`` keep what it was sent."""
 
     def __init__(self, answer: Callable[[list[str]], Answer] = vectors_of) -> None:
         super().__init__()
         self.answer = answer
         self.inputs: list[list[str]] = []
         self.keys: list[str] = []
+        self.bodies: list[dict[str, Any]] = []
 
     def answer_to(self, command: str, path: str, headers: Any, body: bytes) -> tuple[int, dict[str, str], bytes]:
-        texts = json.loads(body)["input"]
+        self.bodies.append(json.loads(body))
+        texts = self.bodies[-1]["input"]
         self.inputs.append(texts)
         self.keys.append(headers.get("authorization", ""))
         status, more, content = self.answer(texts)
