@@ -166,7 +166,7 @@ class Pgvector(NativeBackend):
         setting = "hnsw.iterative_scan"
         before = run(select(func.current_setting(setting, True))).scalar()
         run(select(func.set_config(setting, "relaxed_order", True)))
-        best = Best(wanted.query, wanted.limit)
+        best = Best(wanted.query, wanted.limit, wanted.width)
         best.add_rows(run(nearest.limit(wanted.limit + SPARE)).all())
         run(select(func.set_config(setting, before or "off", True)))
         return best.ranked()

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Dialect, LargeBinary, Select, 
 from ffai._lazy import require
 from ffai.errors import MissingExtraError
 from ffai.objects.backends import NativeBackend
-from ffai.objects.ranking import Condition, Ranked, Run, Wanted, in_database
+from ffai.objects.ranking import Condition, Ranked, Run, Wanted, in_database, stored_in
 from ffai.objects.tables import Tables
 
 _LOADED = "ffai_sqlite_vec"
@@ -49,7 +49,7 @@ class SqliteVec(NativeBackend):
         distance: ColumnElement[float] = case((right_size, func.vec_distance_cosine(vectors.c.vector, query)))
 
         def ask(condition: Condition | None, limit: int | None) -> Select[Any]:
-            rows = wanted.rows(vectors, vectors.c.vector, distance.label("distance"))
+            rows = wanted.rows(vectors, stored_in(vectors), distance.label("distance"))
             if condition is not None:
                 rows = rows.where(condition(distance))
             return rows if limit is None else rows.order_by(distance.nulls_first()).limit(limit)

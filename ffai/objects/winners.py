@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, select, tuple_
-from sqlalchemy.orm import Mapper, Session, defer, selectinload, undefer
+from sqlalchemy import inspect as inspected
+from sqlalchemy.orm import Mapper, Session, defer, selectin_polymorphic, selectinload, undefer
 from sqlalchemy.orm.strategy_options import _AbstractLoad
 from sqlalchemy.sql.visitors import iterate
 
@@ -36,6 +37,7 @@ def hits_of(connection: Connection, vectors: Table, wanted: Wanted, scored: Sequ
             for record, *identity, content_hash in fresh.execute(asked.where(these).options(*options)).unique():
                 found[tuple(identity)] = record, content_hash
         load_shown([record for record, _ in found.values()])
+        _load_rest(fresh)
         _hide(fresh)
         fresh.expunge_all()
     return [
@@ -55,7 +57,9 @@ def _text_hash(record: Any, wanted: Wanted) -> str | None:
 def _options(kind: type[Any]) -> list[_AbstractLoad]:
     """Return how a class is loaded: what is embedded at once, what is shown at once, secrets not at all."""
     read = [undefer(getattr(kind, name)) for name in columns_embedded(declared_of(kind))]
-    return [*read, *_guarded(mapper_of(kind), within=())]
+    options = [*read, *_guarded(mapper_of(kind), within=())]
+    below = [each.class_ for each in mapper_of(kind).self_and_descendants if each.class_ is not kind]
+    return [*options, selectin_polymorphic(kind, below)] if below else options
 
 
 def _guarded(mapper: Mapper[Any], within: tuple[type[Any], ...]) -> list[_AbstractLoad]:
@@ -104,6 +108,14 @@ def _each(related: Any) -> list[Any]:
     if isinstance(related, Mapping):
         return list(related.values())
     return [] if related is None else list(related) if isinstance(related, Iterable) else [related]
+
+
+def _load_rest(session: Session) -> None:
+    """Load the columns of subclasses that are in tables of their own, of the records that came along."""
+    for record in list(session.identity_map.values()):
+        left = inspected(record).expired_attributes - set(secrets_of(mapper_of(type(record))))
+        if left:
+            session.refresh(record, left)
 
 
 def _hide(session: Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import ClassVar
+from uuid import UUID
 
 from sqlalchemy import Column, ForeignKey, String, func
 from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column, relationship
@@ -68,6 +69,25 @@ class Cell(Base):
     row: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(primary_key=True)
     text: Mapped[str]
+
+
+class Work(Base):
+    """Works have a UUID; films have a table of their own."""
+
+    __tablename__ = "works"
+    __ai__ = AI(embedded=Embedded("text"))
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    text: Mapped[str]
+    kind: Mapped[str]
+    __mapper_args__: ClassVar = {"polymorphic_on": "kind", "polymorphic_identity": "work"}
+
+
+class Film(Work):
+    __tablename__ = "films"
+    id: Mapped[UUID] = mapped_column(ForeignKey("works.id"), primary_key=True)
+    minutes: Mapped[int]
+    contract: Mapped[Sensitive[str]] = mapped_column(default=SECRET)
+    __mapper_args__: ClassVar = {"polymorphic_identity": "film"}
 
 
 class Note(SQLModel, table=True):

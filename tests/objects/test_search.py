@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from ffai.objects.search import VectorSearch
 from ffai.objects.tenancy import Tenancy
 from tests.objects.conftest import Database, Index, embed, run_in
 from tests.objects.deg import Deg
-from tests.objects.desk import SECRET, Article, Author, Cell, Draft, Note, Page
+from tests.objects.desk import SECRET, Article, Author, Cell, Draft, Film, Note, Page, Work
 
 
 @pytest.fixture
@@ -251,6 +252,21 @@ def test_a_key_of_two_columns(database, deg):
     embed(database, index, deg, [Cell(row=n % 3, name=f"a/{n}%", text=f"deg:{n}") for n in range(9)])
     assert ids(index.search("deg:0", limit=2)) == [(0, "a/0%"), (1, "a/1%")]
     assert ids(index.similar((0, "a/0%"), limit=2)) == [(1, "a/1%"), (2, "a/2%")]
+
+
+def test_a_subclass_with_a_table_of_its_own_and_uuids_for_keys(database, deg):
+    index = database.index(Work, deg)
+    keys = [UUID(int=n) for n in range(6)]
+    films = [Film(id=key, text=f"deg:{n}", minutes=60 + n) for n, key in enumerate(keys[:3])]
+    embed(database, index, deg, [*films, *[Work(id=key, text="deg:1") for key in keys[3:]]])
+    assert ids(index.search("deg:1")) == [keys[1], *keys[3:], keys[0], keys[2]]
+    assert ids(index.similar(str(keys[0]), limit=1)) == [keys[1]]
+    only_films = database.index(Film, deg)
+    assert ids(only_films.search("deg:1", where={"minutes__gt": 60})) == [keys[1], keys[2]]
+    for hit in (index.search("deg:0")[0], only_films.search("deg:0")[0]):
+        with pytest.raises(SQLAlchemyError):
+            _ = hit.record.contract
+        assert "contract" not in hit.public()
 
 
 def test_a_sqlmodel_class_is_searched_too(database, deg):
