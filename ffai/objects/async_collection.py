@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from ffai.chat.flow import Flow
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncSession
 
     from ffai.objects.async_store import AsyncStore
-    from ffai.objects.backfill import Backfill, Progress
+    from ffai.objects.backfill import Backfill
     from ffai.objects.filters import Where
     from ffai.objects.hit import Hit
     from ffai.objects.ordering import OrderBy
+    from ffai.objects.progress import OnProgress
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -94,7 +95,7 @@ class AsyncCollection(AwaitedHasMemory, Generic[T]):
     # Vectors
 
     async def generate_missing_embeddings(
-        self, *, batch_size: int = 50, on_progress: Callable[[Progress], None] | None = None
+        self, *, batch_size: int = 50, on_progress: OnProgress | None = None
     ) -> Backfill:
         """Await :meth:`Collection.generate_missing_embeddings`."""
         flow = self._store.wiring.backfill_flow(self._kind, batch_size=batch_size, on_progress=on_progress)

@@ -13,16 +13,22 @@ from sqlalchemy.orm import Session
 from ffai.chat.flow import Flow
 from ffai.errors import ArgumentTypeError
 from ffai.objects.async_collection import AsyncCollection
+from ffai.objects.async_worker import TaskBeside
 from ffai.objects.binding import bind, came_from, remember_stores, store_of_session
 from ffai.objects.creating import create_all, metadata_of
+from ffai.objects.declaration import declared_of
 from ffai.objects.has_memory import Owned
 from ffai.objects.record_memory import RecordMemory
 from ffai.objects.steps import AsyncPlace, Step
 from ffai.objects.wiring import Wiring
+from ffai.objects.worker import Drained, belongs_to_one_thread
 
 if TYPE_CHECKING:
     from ffai.core.embeddings.protocol import Embedder
+    from ffai.objects.backfill import Backfill
+    from ffai.objects.progress import OnProgress
     from ffai.objects.settings import StoreSettings
+    from ffai.objects.status import Status
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -66,6 +72,9 @@ class AsyncStore:
         self.wiring = Wiring(
             engine.sync_engine, llm=llm, embedder=embedder, scope=scope, settings=settings, cache=cache
         )
+        at_once = self.wiring.settings.generate == "commit" or belongs_to_one_thread(engine.sync_engine)
+        self._working = TaskBeside(engine, self.wiring.work(), by_itself=not at_once)
+        self._changes = self.wiring.changes(self._working.wake)
         self._sessions = async_sessionmaker(engine, expire_on_commit=False)
         self.attach(self._sessions)
 
@@ -86,7 +95,7 @@ class AsyncStore:
         Raises:
             ArgumentTypeError: the class is not mapped.
         """
-        self.wiring.see(kind)
+        self._meet(kind)
         return AsyncCollection(self, kind)
 
     @asynccontextmanager
@@ -95,6 +104,7 @@ class AsyncStore:
         async with self._sessions() as session:
             yield session
             await session.commit()
+        await self._working.settle()
 
     def attach(self, sessions: async_sessionmaker[Any] | AsyncSession) -> None:
         """Let the records of your own sessions belong to the store.
@@ -123,7 +133,45 @@ class AsyncStore:
 
     def _listen(self, target: Any) -> None:
         remember_stores(target)
-        self._watch(target)
+        self._changes.watch(target)
+
+    # Vectors
+
+    async def drain(self, timeout: float | None = None) -> Drained:
+        """Await :meth:`Store.drain`."""
+        return await self._working.drain(timeout)
+
+    async def status(self, kind: type[Any]) -> Status:
+        """Await :meth:`Store.status`."""
+        self._meet(kind)
+        return await AsyncPlace(self.engine).run(self.wiring.status_flow(kind))
+
+    async def retry_failed(self) -> int:
+        """Await :meth:`Store.retry_failed`."""
+        count = await AsyncPlace(self.engine).run(self.wiring.retry_flow())
+        self._working.wake()
+        return count
+
+    async def reindex(
+        self, kind: type[Any], *, batch_size: int = 50, on_progress: OnProgress | None = None
+    ) -> Backfill:
+        """Await :meth:`Store.reindex`."""
+        self._meet(kind)
+        return await AsyncPlace(self.engine).run(self.wiring.reindex_flow(kind, batch_size, on_progress))
+
+    async def build_index(self, kind: type[Any], field: str | None = None) -> None:
+        """Await :meth:`Store.build_index`."""
+        await AsyncPlace(self.engine).run(self.wiring.index_flow(kind, field))
+
+    async def purge_expired(self) -> int:
+        """Await :meth:`Store.purge_expired`."""
+        return await self.memory_in().apurge_expired()
+
+    async def close(self, timeout: float | None = 5.0) -> None:
+        """Await :meth:`Store.close`."""
+        await self._working.close(timeout)
+
+    # Whose flows are run where
 
     def memory_in(self, session: AsyncSession | None = None) -> RecordMemory:
         """Return what records and classes remember, within a session's transaction where one is given."""
@@ -149,6 +197,10 @@ class AsyncStore:
             if async_object_session(record) is None:
                 came_from(record, self)
         return records
+
+    def _meet(self, kind: type[Any]) -> None:
+        declared_of(kind)
+        self.wiring.kinds.meet(kind)
 
     async def __aenter__(self) -> AsyncStore:
         return self

@@ -43,15 +43,15 @@ def given_up(name: str) -> bool:
     return name not in _held if process == this_process() else not lives(process)
 
 
-def held_here() -> list[str]:
-    """Return the claims that work goes on under in this process.
+def held_in_this_process(name: str) -> bool:
+    """Tell whether this process works under a claim.
 
     Examples:
         >>> with claiming() as name:
-        ...     held_here() == [name]
+        ...     held_in_this_process(name)
         True
     """
-    return list(_held)
+    return name in _held
 
 
 def _host() -> str:

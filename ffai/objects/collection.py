@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from ffai.chat.flow import Flow
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sqlalchemy.orm import Session
 
-    from ffai.objects.backfill import Backfill, Progress
+    from ffai.objects.backfill import Backfill
     from ffai.objects.filters import Where
     from ffai.objects.hit import Hit
     from ffai.objects.ordering import OrderBy
+    from ffai.objects.progress import OnProgress
     from ffai.objects.store import Store
 
 T = TypeVar("T")
@@ -158,9 +159,7 @@ class Collection(HasMemory, Generic[T]):
 
     # Vectors
 
-    def generate_missing_embeddings(
-        self, *, batch_size: int = 50, on_progress: Callable[[Progress], None] | None = None
-    ) -> Backfill:
+    def generate_missing_embeddings(self, *, batch_size: int = 50, on_progress: OnProgress | None = None) -> Backfill:
         """Embed what is new or has changed, among all records, and delete vectors of records that are gone.
 
         Args:

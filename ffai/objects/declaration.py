@@ -270,6 +270,11 @@ def registered() -> list[type[Any]]:
     return list(_registered)
 
 
+def is_registered(kind: type[Any]) -> bool:
+    """Tell whether a class has the mixin, and is mapped."""
+    return kind in _registered
+
+
 def _ai_of(mapped: type[Any]) -> AI:
     ai = getattr(mapped, "__ai__", None)
     if ai is None:

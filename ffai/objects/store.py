@@ -16,14 +16,19 @@ from ffai.errors import ArgumentTypeError
 from ffai.objects.binding import bind, came_from, remember_stores, store_of_session
 from ffai.objects.collection import Collection
 from ffai.objects.creating import create_all, metadata_of
+from ffai.objects.declaration import declared_of
 from ffai.objects.has_memory import Owned
 from ffai.objects.record_memory import RecordMemory
 from ffai.objects.steps import Place, Step
 from ffai.objects.wiring import Wiring
+from ffai.objects.worker import AtOnce, Beside, Drained, Working, belongs_to_one_thread
 
 if TYPE_CHECKING:
     from ffai.core.embeddings.protocol import Embedder
+    from ffai.objects.backfill import Backfill
+    from ffai.objects.progress import OnProgress
     from ffai.objects.settings import StoreSettings
+    from ffai.objects.status import Status
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -76,7 +81,11 @@ class Store:
             )
         self.engine = engine
         self.wiring = Wiring(engine, llm=llm, embedder=embedder, scope=scope, settings=settings, cache=cache)
+        at_once = self.wiring.settings.generate == "commit" or belongs_to_one_thread(engine)
+        self._working: Working = (AtOnce if at_once else Beside)(engine, self.wiring.work())
+        self._changes = self.wiring.changes(self._working.wake)
         self._attached: WeakSet[Any] = WeakSet()
+        self._begun = at_once
         self._sessions = sessionmaker(engine, expire_on_commit=False)
         self.attach(self._sessions)
 
@@ -101,7 +110,7 @@ class Store:
         Raises:
             ArgumentTypeError: the class is not mapped.
         """
-        self.wiring.see(kind)
+        self._meet(kind)
         return Collection(self, kind)
 
     @contextmanager
@@ -131,7 +140,66 @@ class Store:
         if sessions not in self._attached:
             self._attached.add(sessions)
             remember_stores(sessions)
-            self._watch(sessions)
+            self._changes.watch(sessions)
+
+    # Vectors
+
+    def drain(self, timeout: float | None = None) -> Drained:
+        """Wait until every text that can be embedded now is.
+
+        Args:
+            timeout: seconds to wait at the most; ``None`` waits as long as it takes.
+
+        Returns:
+            How many were done meanwhile, how many failed, and how many are left.
+
+        Raises:
+            ClosedError: the store is closed.
+        """
+        return self._working.drain(timeout)
+
+    def status(self, kind: type[Any]) -> Status:
+        """Return what there is of a class's vectors, by model; what waits, and what failed and why."""
+        self._meet(kind)
+        return Place(self.engine).run(self.wiring.status_flow(kind))
+
+    def retry_failed(self) -> int:
+        """Let texts be tried again that failed or wait for their next try; return how many."""
+        count = Place(self.engine).run(self.wiring.retry_flow())
+        self._working.wake()
+        return count
+
+    def reindex(self, kind: type[Any], *, batch_size: int = 50, on_progress: OnProgress | None = None) -> Backfill:
+        """Embed all records of a class with the model in use, and then delete the vectors of every other one.
+
+        Nothing is deleted where a text failed. The arguments are those of `Collection.generate_missing_embeddings`.
+        """
+        self._meet(kind)
+        return Place(self.engine).run(self.wiring.reindex_flow(kind, batch_size, on_progress))
+
+    def build_index(self, kind: type[Any], field: str | None = None) -> None:
+        """Make an approximate index for large tables, where pgvector compares: searches may then miss a record.
+
+        It serves searches that more than 50,000 records pass; below that all are compared, as without it.
+
+        Raises:
+            ConfigError: another storage compares vectors.
+        """
+        Place(self.engine).run(self.wiring.index_flow(kind, field))
+
+    def purge_expired(self) -> int:
+        """Delete the memories that have expired; return how many there were."""
+        return self.memory_in().purge_expired()
+
+    def close(self, timeout: float | None = 5.0) -> None:
+        """End the work in the background. Texts that still wait are embedded by the next one who opens a store.
+
+        Args:
+            timeout: seconds to wait for the work in hand at the most.
+        """
+        self._working.close(timeout)
+
+    # Whose flows are run where
 
     def memory_in(self, session: Session | None = None) -> RecordMemory:
         """Return what records and classes remember, within a session's transaction where one is given."""
@@ -157,6 +225,13 @@ class Store:
             if object_session(record) is None:
                 came_from(record, self)
         return records
+
+    def _meet(self, kind: type[Any]) -> None:
+        declared_of(kind)
+        self.wiring.kinds.meet(kind)
+        if not self._begun:  # an earlier program may have left jobs
+            self._begun = True
+            self._working.wake()
 
     def __enter__(self) -> Store:
         return self

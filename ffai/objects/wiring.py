@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import inspect as inspected
+from sqlalchemy.orm import Session
+
 from ffai._fork import held_over_forks
-from ffai.errors import ArgumentTypeError
+from ffai.chat.flow import Flow
+from ffai.errors import ArgumentTypeError, ConfigError
 from ffai.objects.asker import Asker
 from ffai.objects.backends import backend_of
-from ffai.objects.declaration import Declared, Provider, declared_of, registered
+from ffai.objects.backfill import Backfill, backfill_flow
+from ffai.objects.changes import Changes
+from ffai.objects.declaration import Provider, declared_of
+from ffai.objects.embedding import Space
 from ffai.objects.generation import Generation
+from ffai.objects.jobs import Counts, counted, retry_failed
+from ffai.objects.kinds import StoreKinds
+from ffai.objects.pgvector import Pgvector
+from ffai.objects.progress import OnProgress
 from ffai.objects.providers import embedder_for
 from ffai.objects.search import VectorSearch
 from ffai.objects.settings import StoreSettings, settings_of
+from ffai.objects.status import Status, drop_other_spaces, status
+from ffai.objects.steps import InDatabase, Step, given
 from ffai.objects.tenancy import Tenancy
+from ffai.objects.work import Round, work_flow
+from ffai.objects.worker import Work
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -31,6 +47,7 @@ class Wiring:
         tenancy: what can be seen now.
         asker: asks the model.
         backend: keeps and compares vectors.
+        kinds: the classes whose records are in the store.
     """
 
     def __init__(
@@ -51,35 +68,14 @@ class Wiring:
             llm, max_data_length=self.settings.max_data_length, tool_rounds=self.settings.tool_rounds, cache=cache
         )
         self.backend = backend_of(engine, self.settings.storage)
+        self.kinds = StoreKinds(self.embedder, auto_generate=self.settings.auto_generate)
         self._llm, self._embedder = llm, embedder
         self._choosing = held_over_forks(threading.Lock())
         self._chosen: dict[Provider, Embedder] = {}
-        self._seen: dict[str, type[Any]] = {}
-
-    def see(self, kind: type[Any]) -> Declared:
-        """Note a class whose records belong to the store, and return what it declares.
-
-        Raises:
-            ArgumentTypeError: it is not a mapped class.
-        """
-        declared = declared_of(kind)
-        base = declared.base
-        self._seen.setdefault(declared.owner_type, base)
-        return declared
-
-    def kind_of(self, owner_type: str) -> type[Any] | None:
-        """Return the class that records are filed under; ``None`` where it is not known, or more than one could be."""
-        if owner_type in self._seen:
-            return self._seen[owner_type]
-        found = {declared_of(kind).base for kind in registered() if declared_of(kind).owner_type == owner_type}
-        return found.pop() if len(found) == 1 else None
-
-    def embeds_by_itself(self, kind: type[Any]) -> bool:
-        """Tell whether changes of a class are embedded without being asked for."""
-        embedded = declared_of(kind).ai.embedded
-        if embedded is None:
-            return False
-        return self.settings.auto_generate if embedded.auto_generate is None else embedded.auto_generate
+        self._searches: dict[type[Any], VectorSearch[Any]] = {}
+        self._has_tables = False
+        for kind in scope or ():
+            self.kinds.meet(kind)
 
     def embedder(self, kind: type[Any]) -> Embedder:
         """Return what embeds the texts of a class; the same one for as long as the store is there."""
@@ -94,8 +90,74 @@ class Wiring:
 
     def search(self, kind: type[Any]) -> VectorSearch[Any]:
         """Return what searches among the records of a class."""
-        return VectorSearch(kind, self.embedder(kind), self.backend, self.tenancy)
+        if kind not in self._searches:
+            self._searches[kind] = VectorSearch(kind, self.embedder(kind), self.backend, self.tenancy)
+        return self._searches[kind]
 
     def generation(self, kind: type[Any]) -> Generation:
         """Return what embeds the records of a class."""
         return Generation(kind, self.embedder(kind), self.backend.tables, self.tenancy)
+
+    def changes(self, on_commit: Callable[[], None]) -> Changes:
+        """Return what keeps vectors and jobs in step with records."""
+        return Changes(self.backend.tables, self.kinds, on_commit)
+
+    def backfill_flow(
+        self, kind: type[Any], *, batch_size: int, on_progress: OnProgress | None
+    ) -> Flow[Step, Backfill]:
+        """Make a flow that embeds what a class lacks."""
+        return backfill_flow(self.generation(kind), batch_size=batch_size, on_progress=on_progress)
+
+    def reindex_flow(self, kind: type[Any], batch_size: int, on_progress: OnProgress | None) -> Flow[Step, Backfill]:
+        """Make a flow that embeds what a class lacks, and deletes the vectors of other models."""
+        done = yield from self.backfill_flow(kind, batch_size=batch_size, on_progress=on_progress)
+        if not done.failed:
+            tables, space = self.backend.tables, Space.of(self.embedder(kind))
+            yield from given(InDatabase(lambda session: drop_other_spaces(session, tables, kind, space)))
+        return done
+
+    def status_flow(self, kind: type[Any]) -> Flow[Step, Status]:
+        """Make a flow that gives what there is of a class's vectors."""
+        return given(InDatabase(lambda session: status(session, self.backend.tables, kind)))
+
+    def index_flow(self, kind: type[Any], field: str | None) -> Flow[Step, None]:
+        """Make a flow that makes an approximate index.
+
+        Raises:
+            ConfigError: pgvector is not what compares vectors.
+        """
+        named, backend = declared_of(kind).check_field(field), self.backend
+        if not isinstance(backend, Pgvector):
+            raise ConfigError("objects", "storage", f"an index needs pgvector; {backend.name!r} compares vectors here.")
+
+        def build(session: Session) -> None:
+            space = Space.of(self.embedder(kind))
+            if space.dimensions is None:
+                of_model = [each for each in status(session, backend.tables, kind).spaces if each.model == space.model]
+                space = of_model[0] if len(of_model) == 1 else space
+            backend.create_index(session.connection(), kind, named, space)
+
+        return given(InDatabase(build))
+
+    def work(self) -> Work:
+        """Return what there is to do for the jobs."""
+        return Work(self._round_flow, self._count_flow)
+
+    def retry_flow(self) -> Flow[Step, int]:
+        """Make a flow that makes jobs due again which failed, or wait for their next try; it returns how many."""
+        types = list(self.kinds.embedded())
+        return given(InDatabase(lambda session: retry_failed(session.connection(), self.backend.tables, types)))
+
+    def _round_flow(self) -> Flow[Step, Round]:
+        if not self._has_tables:
+            self._has_tables = yield from given(InDatabase(self._look_for_tables))
+            if not self._has_tables:  # a program that has not made them yet: there are no jobs either
+                return Round()
+        return (yield from work_flow(self.kinds, self.backend.tables, batch_size=self.settings.batch_size))
+
+    def _count_flow(self) -> Flow[Step, Counts]:
+        types = list(self.kinds.embedded())
+        return given(InDatabase(lambda session: counted(session.connection(), self.backend.tables, types, time.time())))
+
+    def _look_for_tables(self, session: Session) -> bool:
+        return inspected(session.connection()).has_table(self.backend.tables.jobs.name)

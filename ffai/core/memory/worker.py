@@ -95,8 +95,10 @@ class Worker:
             thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # the interpreter is shutting down, or has no thread left: the journal keeps the turn
-                logger.warning("The memory worker can't be started. New turns wait in the journal.", exc_info=True)
+            except (
+                RuntimeError
+            ):  # the interpreter is shutting down, or has no thread left: what is to be done is written down
+                logger.warning("The thread %s can't be started. What is to be done waits.", self._name, exc_info=True)
             else:
                 self._thread = thread
 
@@ -163,7 +165,7 @@ class Worker:
         except BaseException as error:  # a library in Rust panics with one
             told = f"{type(error).__name__}: {error}"
             if told != self._told:  # else it would fill the log
-                logger.exception("The memory worker met an error. It tries again; the turns wait in the journal.")
+                logger.exception("The thread %s met an error and tries again. What is to be done waits.", self._name)
             self._told, pause = told, PAUSE_AFTER_ERROR
         else:
             self._told = ""
