@@ -46,6 +46,11 @@ class Pgvector(NativeBackend):
     Args:
         dialect: of the database.
         exact_up_to: candidates that are all compared, even where there is an index.
+
+    Examples:
+        >>> from sqlalchemy.dialects.postgresql import dialect
+        >>> Pgvector(dialect()).name
+        'pgvector'
     """
 
     wanted_name = "pgvector"
