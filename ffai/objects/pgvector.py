@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -37,6 +38,10 @@ from ffai.objects.tables import Tables
 EXACT_UP_TO = 50_000
 """Candidates that are all compared, even where there is an index: fewer are quick, and an index may miss some."""
 
+_WIDE, _WIDEST = 200, 1000
+"""Rows that the index looks among at once: more are missed by fewer. It takes no more than 1000."""
+_USUAL = {"hnsw.iterative_scan": "off", "hnsw.ef_search": "40"}
+
 
 class Pgvector(NativeBackend):
     """Ranks with ``<=>``, exactly: conditions first, then distances.
@@ -46,6 +51,11 @@ class Pgvector(NativeBackend):
     Args:
         dialect: of the database.
         exact_up_to: candidates that are all compared, even where there is an index.
+
+    Examples:
+        >>> from sqlalchemy.dialects.postgresql import dialect
+        >>> Pgvector(dialect()).name
+        'pgvector'
     """
 
     wanted_name = "pgvector"
@@ -163,13 +173,21 @@ class Pgvector(NativeBackend):
         distance = _distance(vectors.c.vector, wanted)
         as_indexed = _of(vectors, wanted.kind, wanted.field, wanted.space, literal_execute=True)
         nearest = wanted.rows(vectors, vectors.c.vector).where(*as_indexed).order_by(distance)
-        setting = "hnsw.iterative_scan"
-        before = run(select(func.current_setting(setting, True))).scalar()
-        run(select(func.set_config(setting, "relaxed_order", True)))
+        asked = wanted.limit + SPARE
+        wide = str(min(max(_WIDE, 4 * asked), _WIDEST))
+        before = _set(run, {"hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": wide})
         best = Best(wanted.query, wanted.limit, wanted.width)
-        best.add_rows(run(nearest.limit(wanted.limit + SPARE)).all())
-        run(select(func.set_config(setting, before or "off", True)))
+        best.add_rows(run(nearest.limit(asked)).all())
+        _set(run, before)
         return best.ranked()
+
+
+def _set(run: Run, values: Mapping[str, str]) -> dict[str, str]:
+    """Set what holds for the transaction; return what was set before."""
+    before = {name: run(select(func.current_setting(name, True))).scalar() or _USUAL[name] for name in values}
+    for name, value in values.items():
+        run(select(func.set_config(name, value, True)))
+    return before
 
 
 def _vector_of(dimensions: int | None) -> Any:

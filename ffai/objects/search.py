@@ -65,6 +65,32 @@ class VectorSearch(Generic[T]):
         embedder: of the queries, and of the records' texts.
         backend: what compares vectors.
         tenancy: what of the class can be seen now.
+
+    Examples:
+        >>> from sqlalchemy import String, create_engine
+        >>> from sqlalchemy.orm import DeclarativeBase, mapped_column
+        >>> from ffai.objects.backends import backend_of
+        >>> from ffai.objects.declaration import AI, Embedded
+        >>> from ffai.objects.steps import Place
+        >>> from ffai.objects.tenancy import Tenancy
+        >>> from ffai.testing import FakeEmbedder
+        >>> class Base(DeclarativeBase): ...
+        >>> class Letter(Base):
+        ...     __tablename__ = "letters"
+        ...     __ai__ = AI(embedded=Embedded("text"))
+        ...     id = mapped_column(String, primary_key=True)
+        ...     text = mapped_column(String)
+        >>> engine = create_engine("sqlite://")
+        >>> Base.metadata.create_all(engine)
+        >>> backend = backend_of(engine)
+        >>> with engine.begin() as connection:
+        ...     backend.create_tables(connection)
+        >>> search = VectorSearch(Letter, FakeEmbedder(8), backend, Tenancy())
+        >>> Place(engine).run(search.semantic_flow("a red house", limit=3))
+        []
+        >>> search.semantic_flow(" ")
+        Traceback (most recent call last):
+        ffai.errors.InvalidArgumentError: query is blank: ' '.
     """
 
     def __init__(self, kind: type[T], embedder: Embedder, backend: Backend, tenancy: Tenancy) -> None:

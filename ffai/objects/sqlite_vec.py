@@ -20,6 +20,11 @@ class SqliteVec(NativeBackend):
     """Ranks with ``vec_distance_cosine`` over the ordinary table: a filter is applied before, and there is no copy.
 
     Not with a virtual table: that one finds its nearest first and filters them afterwards.
+
+    Examples:
+        >>> from sqlalchemy.dialects.sqlite import dialect
+        >>> SqliteVec(dialect()).name
+        'sqlite-vec'
     """
 
     wanted_name = "sqlite-vec"

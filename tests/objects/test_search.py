@@ -5,26 +5,41 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 import pytest
-from sqlalchemy import delete, event, update
+from sqlalchemy import create_engine, delete, event, update
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session, with_loader_criteria
 
 from ffai.errors import ArgumentTypeError, DimensionError, InvalidArgumentError, SensitiveFieldError
 from ffai.objects.search import VectorSearch
+from ffai.objects.steps import AsyncPlace
 from ffai.objects.tenancy import Tenancy
+from ffai.objects.vector_index import VectorIndex
 from tests.objects.conftest import Database, Index, embed, run_in
 from tests.objects.deg import Deg
-from tests.objects.desk import SECRET, Article, Author, Cell, Draft, Film, Note, Page, Work
+from tests.objects.desk import SECRET, Article, Author, Base, Cell, Draft, Film, Note, Page, Work
 
 
 @pytest.fixture
 def deg() -> Deg:
     return Deg()
+
+
+@pytest.fixture
+def empty(deg) -> Iterator[VectorIndex[Article]]:
+    """An index of no articles, in memory: wrong arguments are told before any database is asked."""
+    engine = create_engine("sqlite://")
+    Base.metadata.create_all(engine)
+    index = VectorIndex(engine, Article, deg)
+    index.create_all()
+    yield index
+    engine.dispose()
 
 
 def articles(*degrees: float, prefix: str = "a", **values: Any) -> list[Article]:
@@ -154,34 +169,32 @@ def test_ids_that_are_asked_for_are_found_with_their_true_similarity_or_not_at_a
 
 
 @pytest.mark.parametrize("limit", [-1, True, 1.5, "3"])
-def test_a_limit_that_is_none_is_refused(database, deg, limit):
-    index = database.index(Article, deg)
+def test_a_limit_that_is_none_is_refused(empty, deg, limit):
     for name, argument in (("search", "deg:0"), ("similar", "x"), ("to_vector", [1, 0])):
         with pytest.raises(ValueError, match="limit"):
-            getattr(index, name)(argument, limit=limit)
+            getattr(empty, name)(argument, limit=limit)
     assert deg.calls == []
 
 
 @pytest.mark.parametrize("floor", [math.nan, 2, -1.5])
-def test_a_floor_that_no_similarity_can_be_is_refused(database, deg, floor):
-    index = database.index(Article, deg)
+def test_a_floor_that_no_similarity_can_be_is_refused(empty, deg, floor):
     for name, argument in (("search", "deg:0"), ("similar", "x"), ("to_vector", [1, 0])):
         with pytest.raises(ValueError, match="min_similarity"):
-            getattr(index, name)(argument, min_similarity=floor)
+            getattr(empty, name)(argument, min_similarity=floor)
     assert deg.calls == []
 
 
 @pytest.mark.parametrize("query", ["", " \n"])
-def test_a_blank_query_is_refused(database, deg, query):
+def test_a_blank_query_is_refused(empty, deg, query):
     with pytest.raises(ValueError, match="query"):
-        database.index(Article, deg).search(query)
+        empty.search(query)
     assert deg.calls == []
 
 
 @pytest.mark.parametrize("vector", [[1, 0, 0], [1], [math.nan, 1], [math.inf, 1], [0, 0], [], "no", [[1, 0]]])
-def test_a_vector_that_is_none_is_refused(database, deg, vector):
+def test_a_vector_that_is_none_is_refused(empty, deg, vector):
     with pytest.raises(ValueError):
-        database.index(Article, deg).to_vector(vector)
+        empty.to_vector(vector)
 
 
 def test_a_vector_of_a_size_that_is_not_stored_is_refused_where_the_embedder_does_not_tell_its_own(database):
@@ -359,6 +372,24 @@ def test_a_search_sees_what_its_transaction_has_written(waiting_database, deg):
         assert ids(run_in(waiting_database, search, session, "semantic_flow", "deg:0")) == ["a0000", "a0002"]
         session.rollback()
     assert ids(index.search("deg:0")) == ["a0000", "a0001", "a0002"]
+
+
+def test_an_awaited_search_sees_what_its_transaction_has_written(waiting_database, deg):
+    index = desk(waiting_database, deg, 0, 10, 20)
+    search = VectorSearch(Article, deg, index.backend, Tenancy(None))
+    engine = waiting_database.async_engine
+
+    async def searched() -> list[Any]:
+        async with AsyncSession(engine) as session:
+            session.add(Article(id="other"))
+            (await session.get(Article, "a0001")).status = "gone"
+            found = await AsyncPlace(engine, session).run(search.semantic_flow("deg:0", where={"status": "gone"}))
+            await session.rollback()
+            return found
+
+    (hit,) = asyncio.run(searched())
+    assert (hit.id, hit.record.status) == ("a0001", "gone")
+    assert index.search("deg:0", where={"status": "gone"}) == []
 
 
 def test_criteria_of_the_callers_session_hold_as_well(waiting_database, deg):
