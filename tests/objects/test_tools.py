@@ -132,7 +132,9 @@ def declared(**ai: Any) -> type[Any]:
     return Thing
 
 
-@pytest.mark.parametrize("name", ["nowhere", "_private", "__init__", "__class__", "value", "still", "of_class", "prop", 3])
+@pytest.mark.parametrize(
+    "name", ["nowhere", "_private", "__init__", "__class__", "value", "still", "of_class", "prop", 3]
+)
 def test_what_is_no_public_method_cannot_be_declared(name: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=f"Thing: no model may call {name!r}"):
         tools_of(declared(callable=[name]))
