@@ -91,7 +91,9 @@ def hidden_names(kind: type[Any]) -> frozenset[str]:
         return declared_of(kind).sensitive
     if dataclasses.is_dataclass(kind):
         return frozenset(field.name for field in dataclasses.fields(kind) if field.metadata.get(SENSITIVE))
-    return frozenset(marked_in_pydantic(kind))
+    marked = frozenset(marked_in_pydantic(kind))
+    # SQLModel drops the mark in a class without a table that is made from one with a table.
+    return marked.union(*(declared_of(one).sensitive for one in kind.__mro__[1:] if is_mapped(one)))
 
 
 def is_mapped(kind: type[Any]) -> bool:

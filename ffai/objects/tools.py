@@ -95,12 +95,7 @@ class Tool:
     @cached_property
     def definition(self) -> dict[str, Any]:
         """What a model is told."""
-        from pydantic.json_schema import GenerateJsonSchema
-
-        class Quiet(GenerateJsonSchema):
-            ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - as pydantic has it
-
-        parameters = _untitled(self.arguments.model_json_schema(schema_generator=Quiet))
+        parameters = _untitled(_schema(self.arguments))
         parameters.setdefault("properties", {})
         return {
             "type": "function",
@@ -220,12 +215,21 @@ def _arguments(kind: type[Any], name: str, method: FunctionType) -> tuple[type[B
             for at, one in enumerate(parameters)
         }
         model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)  # type: ignore[call-overload]
-        model.model_json_schema()
+        _schema(model)
     except (NameError, TypeError, PydanticUserError) as error:
         raise InvalidArgumentError(
             f"{kind.__name__}.{name} can't be called by a model: its parameters need types that JSON has. {error}"
         ) from error
     return model, frozenset(one.name for one in parameters if one.kind is one.POSITIONAL_ONLY)
+
+
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Quiet(GenerateJsonSchema):
+        ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - as pydantic has it
+
+    return model.model_json_schema(schema_generator=Quiet)
 
 
 def _types(method: FunctionType, annotations: Mapping[str, Any]) -> dict[str, Any]:

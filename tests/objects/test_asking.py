@@ -6,6 +6,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from sqlalchemy.pool import StaticPool
 from ffai.chat.reply import ChatReply, TokenUsage
 from ffai.errors import ArgumentTypeError, ConfigError, InvalidArgumentError, MalformedReply, ToolLoopLimit
 from ffai.objects.asker import Asker
+from ffai.objects.tools import ai_tool
 from ffai.testing import AsyncFakeClient, FakeClient
 from tests.objects.asked import (
     AUTHORS_SECRET,
@@ -229,7 +231,8 @@ def test_what_is_no_client_or_no_record_is_refused(call: Call) -> None:
 
 def test_a_method_runs_once_with_its_arguments_and_the_change_is_in_the_session(call: Call) -> None:
     usage = TokenUsage(7, 5, 12)
-    client = FakeClient([calls(("flag_for_review", '{"reason": "spam"}')), "Flagged."], usage=usage, cost_usd=0.25)
+    asks = replace(calls(("flag_for_review", '{"reason": "spam"}')), usage=usage, cost_usd=0.25, model="fake-model")
+    client = FakeClient([asks, "Flagged."], usage=usage, cost_usd=0.25)
     one = article()
     asker = Asker(client)
     text = call(asker, "do", one, "Flag it if it is spam.")
@@ -329,11 +332,12 @@ def test_what_a_method_gives_or_raises_tells_no_secret(call: Call, caplog: pytes
 
 
 def test_a_long_result_is_cut(call: Call) -> None:
-    class Long(Article):
+    class Long(dict[str, Any]):
+        @ai_tool
         def publish(self) -> Any:
             return ["x" * 100] * 1000
 
-    one = Long(id=1, title="Tea", extra={})
+    one = Long(title="Tea")
     client = FakeClient([calls(("publish", "{}")), "Done."])
     call(Asker(client), "do", one, "Do it.", max_data_length=2000)
     assert len(client.calls[1].conversation[-1]["content"]) <= 2000
@@ -366,11 +370,12 @@ def test_a_method_may_ask_the_model_itself(call: Call) -> None:
 
     client = Kept([calls(("publish", "{}")), "An inner answer.", "Done."])
 
-    class Asking(Article):
+    class Asking(dict[str, Any]):
+        @ai_tool
         def publish(self) -> Any:
             return str(Asker(client).describe(self))
 
-    text = call(Asker(client), "do", Asking(id=1, title="Tea", extra={}), "Do it.")
+    text = call(Asker(client), "do", Asking(title="Tea"), "Do it.")
     assert text.calls[0].result == "An inner answer."
 
 
