@@ -17,6 +17,7 @@ from ffai.objects.async_worker import TaskBeside
 from ffai.objects.binding import bind, came_from, remember_stores, store_of_session
 from ffai.objects.creating import create_all, metadata_of
 from ffai.objects.declaration import declared_of
+from ffai.objects.generation import Generation
 from ffai.objects.has_memory import Owned
 from ffai.objects.record_memory import RecordMemory
 from ffai.objects.steps import AsyncPlace, Step
@@ -186,6 +187,10 @@ class AsyncStore:
     async def run(self, record: object, flow: Flow[Step, R]) -> R:
         """Run a flow about a record: within its session's transaction, where that is one of the store."""
         return await AsyncPlace(self.engine, self._session_of(record)).run(flow)
+
+    async def with_vectors(self, record: object, make: Callable[[Generation], Flow[Step, R]]) -> R:
+        """Run a flow about the vectors of a record."""
+        return await self.run(record, self.wiring.generation_flow(type(record), make))
 
     def _session_of(self, record: object) -> AsyncSession | None:
         session = async_object_session(record)

@@ -42,27 +42,26 @@ class AwaitedRecord(AwaitedHasMemory):
     async def generate_embeddings(self, *, fields: Sequence[str] | None = None, force: bool = False) -> int:
         """Await :meth:`AIRecord.generate_embeddings`."""
         store = awaited_store_of(self._record)
-        return await store.run(
-            self._record,
-            store.wiring.generation(type(self._record)).generate_flow(self._record, fields=fields, force=force),
+        return await store.with_vectors(
+            self._record, lambda vectors: vectors.generate_flow(self._record, fields=fields, force=force)
         )
 
     async def has_stale_embeddings(self) -> bool:
         """Await :meth:`AIRecord.has_stale_embeddings`."""
         store = awaited_store_of(self._record)
-        return await store.run(self._record, store.wiring.generation(type(self._record)).stale_flow(self._record))
+        return await store.with_vectors(self._record, lambda vectors: vectors.stale_flow(self._record))
 
     async def get_embedding(self, field: str | None = None, *, model: str | None = None) -> NDArray[np.float32] | None:
         """Await :meth:`AIRecord.get_embedding`."""
         store = awaited_store_of(self._record)
-        return await store.run(
-            self._record, store.wiring.generation(type(self._record)).vector_flow(self._record, field, model=model)
+        return await store.with_vectors(
+            self._record, lambda vectors: vectors.vector_flow(self._record, field, model=model)
         )
 
     async def clear_embeddings(self) -> int:
         """Await :meth:`AIRecord.clear_embeddings`."""
         store = awaited_store_of(self._record)
-        return await store.run(self._record, store.wiring.generation(type(self._record)).clear_flow(self._record))
+        return await store.with_vectors(self._record, lambda vectors: vectors.clear_flow(self._record))
 
     def _owned(self) -> Owned:
         return awaited_store_of(self._record).owned(self._record)

@@ -158,16 +158,16 @@ class Generation:
         )
 
     def vector_flow(
-        self, record: object, field: str, *, model: str | None = None
+        self, record: object, field: str | None = None, *, model: str | None = None
     ) -> Flow[Step, NDArray[np.float32] | None]:
         """Make a flow that returns a stored vector, shape ``(dim,)``; ``None`` where there is none, or it is damaged.
 
         Args:
             record: whose.
-            field: the name of an embedded field.
+            field: an embedded field or a combined text; ``None`` for the first.
             model: the model it was made by; that of the embedder if it is left out.
         """
-        self._declared(record).check_field(field)
+        field = self._declared(record).check_field(field)
         space = self.space if model is None else Space(model)
 
         def look(session: Session) -> Any:

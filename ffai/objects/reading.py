@@ -54,9 +54,7 @@ class Reading(Generic[T]):
         """Make a flow that gives some columns of records."""
         statement = self._narrowed(select(*columns_of(self._kind, columns)), where, order_by, limit, offset)
         return given(
-            InDatabase(
-                lambda session: [dict(zip(columns, row, strict=True)) for row in session.execute(statement).tuples()]
-            )
+            InDatabase(lambda session: [dict(zip(columns, row, strict=True)) for row in session.execute(statement)])
         )
 
     def _loaded(self, rows: ScalarResult[T]) -> list[T]:

@@ -120,12 +120,12 @@ class AIRecord(HasMemory):
             EmbeddingError: the model failed or gave vectors that can't be used; nothing is stored.
         """
         store = waiting_store_of(self)
-        return store.run(self, store.wiring.generation(type(self)).generate_flow(self, fields=fields, force=force))
+        return store.with_vectors(self, lambda vectors: vectors.generate_flow(self, fields=fields, force=force))
 
     def has_stale_embeddings(self) -> bool:
         """Tell whether a text has no vector of the model in use, or has changed since."""
         store = waiting_store_of(self)
-        return store.run(self, store.wiring.generation(type(self)).stale_flow(self))
+        return store.with_vectors(self, lambda vectors: vectors.stale_flow(self))
 
     def get_embedding(self, field: str | None = None, *, model: str | None = None) -> NDArray[np.float32] | None:
         """Return the stored vector of a field, shape ``(dim,)``; ``None`` where there is none.
@@ -135,12 +135,12 @@ class AIRecord(HasMemory):
             model: the model that made it; ``None`` for the one in use.
         """
         store = waiting_store_of(self)
-        return store.run(self, store.wiring.generation(type(self)).vector_flow(self, field, model=model))
+        return store.with_vectors(self, lambda vectors: vectors.vector_flow(self, field, model=model))
 
     def clear_embeddings(self) -> int:
         """Delete all vectors of this record, those of other models too; return how many there were."""
         store = waiting_store_of(self)
-        return store.run(self, store.wiring.generation(type(self)).clear_flow(self))
+        return store.with_vectors(self, lambda vectors: vectors.clear_flow(self))
 
     def _owned(self) -> Owned:
         return waiting_store_of(self).owned(self)

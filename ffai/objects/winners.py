@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, select, tuple_
@@ -100,14 +100,14 @@ def load_shown(records: Sequence[Any]) -> None:
         mapper = mapper_of(type(record))
         for name in declared_of(type(record)).ai.include:
             if name in mapper.relationships:
-                to_do += _each(getattr(record, name))
+                to_do += _each(getattr(record, name), mapper.relationships[name].uselist)
 
 
-def _each(related: Any) -> list[Any]:
-    """Return the records that an attribute of a relationship holds."""
+def _each(related: Any, many: bool | None) -> list[Any]:
+    """Return the records that an attribute of a relationship holds; not by its type: a SQLModel is iterable."""
     if isinstance(related, Mapping):
         return list(related.values())
-    return [] if related is None else list(related) if isinstance(related, Iterable) else [related]
+    return [] if related is None else list(related) if many else [related]
 
 
 def _load_rest(session: Session) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import inspect as inspected
 from sqlalchemy.orm import Session
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from ffai.core.embeddings.protocol import Embedder
+
+R = TypeVar("R")
 
 
 class Wiring:
@@ -73,7 +75,7 @@ class Wiring:
         self._choosing = held_over_forks(threading.Lock())
         self._chosen: dict[Provider, Embedder] = {}
         self._searches: dict[type[Any], VectorSearch[Any]] = {}
-        self._has_tables = False
+        self._is_ready = False
         for kind in scope or ():
             self.kinds.meet(kind)
 
@@ -94,9 +96,11 @@ class Wiring:
             self._searches[kind] = VectorSearch(kind, self.embedder(kind), self.backend, self.tenancy)
         return self._searches[kind]
 
-    def generation(self, kind: type[Any]) -> Generation:
-        """Return what embeds the records of a class."""
-        return Generation(kind, self.embedder(kind), self.backend.tables, self.tenancy)
+    def generation_flow(self, kind: type[Any], make: Callable[[Generation], Flow[Step, R]]) -> Flow[Step, R]:
+        """Make a flow of what embeds the records of a class."""
+        if not self._is_ready:
+            self._is_ready = yield from given(InDatabase(self._ready))
+        return (yield from make(Generation(kind, self.embedder(kind), self.backend.tables, self.tenancy)))
 
     def changes(self, on_commit: Callable[[], None]) -> Changes:
         """Return what keeps vectors and jobs in step with records."""
@@ -106,7 +110,9 @@ class Wiring:
         self, kind: type[Any], *, batch_size: int, on_progress: OnProgress | None
     ) -> Flow[Step, Backfill]:
         """Make a flow that embeds what a class lacks."""
-        return backfill_flow(self.generation(kind), batch_size=batch_size, on_progress=on_progress)
+        return self.generation_flow(
+            kind, lambda generation: backfill_flow(generation, batch_size=batch_size, on_progress=on_progress)
+        )
 
     def reindex_flow(self, kind: type[Any], batch_size: int, on_progress: OnProgress | None) -> Flow[Step, Backfill]:
         """Make a flow that embeds what a class lacks, and deletes the vectors of other models."""
@@ -149,9 +155,9 @@ class Wiring:
         return given(InDatabase(lambda session: retry_failed(session.connection(), self.backend.tables, types)))
 
     def _round_flow(self) -> Flow[Step, Round]:
-        if not self._has_tables:
-            self._has_tables = yield from given(InDatabase(self._look_for_tables))
-            if not self._has_tables:  # a program that has not made them yet: there are no jobs either
+        if not self._is_ready:
+            self._is_ready = yield from given(InDatabase(self._ready))
+            if not self._is_ready:  # a program that has not made the tables yet: there are no jobs either
                 return Round()
         return (yield from work_flow(self.kinds, self.backend.tables, batch_size=self.settings.batch_size))
 
@@ -159,5 +165,8 @@ class Wiring:
         types = list(self.kinds.embedded())
         return given(InDatabase(lambda session: counted(session.connection(), self.backend.tables, types, time.time())))
 
-    def _look_for_tables(self, session: Session) -> bool:
-        return inspected(session.connection()).has_table(self.backend.tables.jobs.name)
+    def _ready(self, session: Session) -> bool:
+        """Tell whether the tables are there, and let the backend see in which form."""
+        connection = session.connection()
+        self.backend.prepared(connection)
+        return inspected(connection).has_table(self.backend.tables.jobs.name)

@@ -59,7 +59,10 @@ ELSEWHERE = {
     # what gives the user's own records, settings or parts, and is_many, which is walked with records below
     AIRecord: {"learning"},
     Collection: {"get", "list", "bind", "learning", "is_many"},
-    Store: {"create_all", "session", "attach", "run", "noted", "memory_in", "owned", "status", "reindex", "close"},
+    Store: {
+        *("create_all", "session", "attach", "status", "reindex", "build_index", "close"),
+        *("run", "with_vectors", "noted", "memory_in", "owned"),  # what the parts of a store call
+    },
 }
 
 

@@ -71,7 +71,7 @@ class _Server:
 
 
 class Provider(_Server):
-    """An embeddings endpoint. ``answer`` decides what it says; ``inputs``, ``keys`` and ``bodies`` keep what it was sent."""
+    """An embeddings endpoint. ``answer`` decides what it says; the lists keep what it was sent."""
 
     def __init__(self, answer: Callable[[list[str]], Answer] = vectors_of) -> None:
         super().__init__()
