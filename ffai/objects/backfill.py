@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, delete, func, select, tuple_
 
 from ffai.chat.flow import Flow
 from ffai.core.arguments import check_whole
-from ffai.core.memory.halving import told
 from ffai.core.memory.backoff import concerns_every_text
+from ffai.core.memory.halving import told
 from ffai.objects.embedding import hash_of
 from ffai.objects.generation import Generation
 from ffai.objects.owner import key_column

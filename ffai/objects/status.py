@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, func, not_, and_, select
+from sqlalchemy import and_, delete, func, not_, select
 
 from ffai.objects.declaration import declared_of
 from ffai.objects.embedding import Space
