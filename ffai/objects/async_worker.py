@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.util import await_only
@@ -108,13 +108,10 @@ class _OnLoop:
 
     async def drain(self, timeout: float | None) -> int:
         before, mine = self._done, self.wake()
-        latest = None if timeout is None else time.monotonic() + timeout
         async with self._bell:
             waiting: Any = self._bell.wait_for(lambda: self._settled >= mine or self._closed)
-            try:
-                await asyncio.wait_for(waiting, None if latest is None else max(0.0, latest - time.monotonic()))
-            except TimeoutError:
-                pass
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(waiting, timeout)
         return self._done - before
 
     async def close(self, timeout: float | None) -> bool:
@@ -149,11 +146,8 @@ class _OnLoop:
         """Wait for the next wake, or for the time of the next try; tell whether there is anything to wait for."""
         if wait is None:
             return False
-        with_time = asyncio.wait_for(self._ring.wait(), wait)
-        try:
-            await with_time
-        except TimeoutError:
-            pass
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ring.wait(), wait)
         return True
 
     async def _until_idle(self) -> float | None:

@@ -29,14 +29,14 @@ OnProgress = Callable[[Progress], None]
 
 
 class Bar:
-    """Draws progress as a bar, on one line.
+    r"""Draws progress as a bar, on one line.
 
     Examples:
         >>> import io
         >>> out = io.StringIO()
         >>> Bar("notes", out)(Progress(10, 10))
         >>> out.getvalue()
-        '\\rnotes [##############################] 10/10\\n'
+        '\rnotes [##############################] 10/10\n'
     """
 
     def __init__(self, name: str, out: TextIO) -> None:
