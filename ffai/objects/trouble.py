@@ -30,7 +30,7 @@ class Trouble:
 
     def met(self, error: BaseException) -> float:
         """Tell of an error, unless it is the one just told of; return how many seconds to wait."""
-        what = told(error)
+        what = told(getattr(error, "orig", None) or error)  # without the statement: its values differ each time
         if what != self._told:
             logger.warning("Vectors can't be made at present: %s. Their jobs wait in the database.", what)
         self._told, self._times = what, self._times + 1

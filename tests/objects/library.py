@@ -179,7 +179,9 @@ class Library:
 
     def _keys(self, table: Any) -> set[tuple[str, str, str]]:
         with self.engine.connect() as connection:
-            return {tuple(row) for row in connection.execute(select(table.c.owner_type, table.c.owner_id, table.c.field))}
+            return {
+                tuple(row) for row in connection.execute(select(table.c.owner_type, table.c.owner_id, table.c.field))
+            }
 
     @property
     def texts(self) -> list[str]:

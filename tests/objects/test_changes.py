@@ -12,7 +12,9 @@ def memory_of(library: Library, owner_type: str, owner_id: str) -> None:
     values = {"scope": "s", "key": "k", "value": "1", "created_at": 0.0, "updated_at": 0.0}
     with library.engine.begin() as connection:
         statement = insert(library.tables.memories)
-        connection.execute(statement.values(id=f"{owner_type}{owner_id}", owner_type=owner_type, owner_id=owner_id, **values))
+        connection.execute(
+            statement.values(id=f"{owner_type}{owner_id}", owner_type=owner_type, owner_id=owner_id, **values)
+        )
 
 
 @pytest.fixture
