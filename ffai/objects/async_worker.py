@@ -31,7 +31,7 @@ class AsyncWorker:
 
     def __init__(self, engine: AsyncEngine, work: Work, *, in_call: bool = False) -> None:
         self._place, self._work, self._in_call = AsyncPlace(engine), work, in_call
-        self._closed = False
+        self._closed, self._trouble = False, Trouble()
         self._here: _OnLoop | None = None
 
     def wake(self) -> None:
@@ -84,7 +84,9 @@ class AsyncWorker:
             while not self._closed and (await self._place.run(self._work.round_flow())).claimed:
                 pass
         except Exception as error:  # noqa: BLE001 - the edge: this is called at the end of somebody's commit
-            Trouble().met(error)
+            self._trouble.met(error)
+        else:
+            self._trouble.over()
 
 
 class _OnLoop:

@@ -69,6 +69,15 @@ class InCall:
     Args:
         engine: of the database.
         work: what is to be done.
+
+    Examples:
+        >>> from sqlalchemy import create_engine
+        >>> from ffai.objects.kinds import Kinds
+        >>> from ffai.objects.tables import Tables
+        >>> from ffai.objects.work import Work
+        >>> from ffai.testing import FakeEmbedder
+        >>> InCall(create_engine("sqlite://"), Work(Kinds(list, lambda kind: FakeEmbedder()), Tables())).drain()
+        Drained(done=0, failed=0, left=0)
     """
 
     def __init__(self, engine: Engine, work: Work) -> None:

@@ -9,7 +9,7 @@ from tests.objects.library import Animal, Article, Author, Bird, Dog, Library, N
 
 
 def memory_of(library: Library, owner_type: str, owner_id: str) -> None:
-    values = {"scope": "s", "key": "k", "value": "1", "created_at": 0.0, "updated_at": 0.0}
+    values: dict[str, object] = {"scope": "s", "key": "k", "value": "1", "created_at": 0.0, "updated_at": 0.0}
     with library.engine.begin() as connection:
         statement = insert(library.tables.memories)
         connection.execute(
