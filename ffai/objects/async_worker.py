@@ -1,120 +1,162 @@
-"""Working on jobs where the engine is awaited: by a task of the loop that commits, since connections belong to it."""
+"""Who works on jobs in a program with a loop: a task beside it, or the task that commits."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import time
-from typing import TYPE_CHECKING
+import contextlib
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.util import await_only
+from sqlalchemy.util.concurrency import in_greenlet
 
-from ffai.core.arguments import check_timeout
 from ffai.errors import ClosedError
 from ffai.objects.steps import AsyncPlace
-from ffai.objects.worker import LOOK_AGAIN, Drained, Work
+from ffai.objects.trouble import Trouble
+from ffai.objects.worker import Drained, drained, wait_for
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-logger = logging.getLogger(__name__)
-
-PAUSE_AFTER_ERROR = 1.0
+    from ffai.objects.work import Work
 
 
-class TaskBeside:
-    """A task that works beside the others of its loop. Jobs that are left when the loop ends wait for the next one.
+class AsyncWorker:
+    """A task that works on jobs, on the loop that woke it. When the loop ends, the jobs wait for the next start.
 
     Args:
         engine: of the database.
-        work: what there is to do.
-        by_itself: whether `wake` starts the task; else only `settle` and `drain` work.
+        work: what is to be done.
+        in_call: work in the task that commits, before its commit returns.
     """
 
-    def __init__(self, engine: AsyncEngine, work: Work, *, by_itself: bool) -> None:
-        self._place, self._work, self._by_itself = AsyncPlace(engine), work, by_itself
-        self._task: asyncio.Task[None] | None = None
-        self._woken = self._closed = False
-        self._done = 0
+    def __init__(self, engine: AsyncEngine, work: Work, *, in_call: bool = False) -> None:
+        self._place, self._work, self._in_call = AsyncPlace(engine), work, in_call
+        self._closed, self._trouble = False, Trouble()
+        self._here: _OnLoop | None = None
 
     def wake(self) -> None:
-        """Say that there are jobs. Called from a task."""
-        if self._closed or not self._by_itself:
+        """Say that there may be jobs; a loop must be running."""
+        if self._closed:
             return
-        self._woken = True
-        loop = asyncio.get_running_loop()
-        if self._task is None or self._task.done() or self._task.get_loop() is not loop:
-            self._task = loop.create_task(self._run(loop), name="ffai-records")
-
-    async def settle(self) -> None:
-        """Do the jobs of a commit before its call returns, where no task does them. What fails waits."""
-        if self._by_itself or self._closed:
-            return
-        try:
-            await self._done_until(None)
-        except SQLAlchemyError:  # what was committed is committed
-            logger.warning("Texts could not be embedded after a commit; they wait for the next one.", exc_info=True)
+        if self._in_call and in_greenlet():
+            await_only(self._in_this_call())
+        else:
+            self._on_this_loop().wake()
 
     async def drain(self, timeout: float | None = None) -> Drained:
-        """Wait until no job is left that can be done now.
+        """Wait until no job is due; those that failed and wait for their next try are not waited for.
 
         Args:
-            timeout: seconds to wait at the most; ``None`` waits as long as it takes.
+            timeout: seconds to wait at the most; ``None`` for as long as it takes.
 
         Raises:
             ClosedError: it was closed.
         """
         if self._closed:
-            raise ClosedError("The store is closed: nothing is embedded any more.")
-        limit = check_timeout(timeout)
-        until = None if limit is None else time.monotonic() + limit
-        before = self._done
-        if self._by_itself:
-            await self._waited_until(until)
-        else:
-            await self._done_until(until)
-        counts = await self._place.run(self._work.count_flow())
-        return Drained(self._done - before, counts.failed, counts.waiting + counts.elsewhere)
+            raise ClosedError(
+                "This worker was closed: no vectors are made any more. Their jobs wait for the next start."
+            )
+        done = await self._on_this_loop().drain(timeout)
+        return drained(done, await self._place.run(self._work.count_flow()))
 
-    async def close(self, timeout: float | None = None) -> None:
-        """Take on no more work, and wait for the round in hand; one that takes longer is broken off."""
+    async def close(self, timeout: float | None = None) -> bool:
+        """End the task after the call of the model in hand; jobs that are left wait for the next start.
+
+        Args:
+            timeout: seconds to wait for that at the most; then it is cancelled.
+
+        Returns:
+            Whether it ended by itself. It can be called again.
+        """
         self._closed = True
-        task = self._task
-        if task is not None and not task.done() and task.get_loop() is asyncio.get_running_loop():
-            _, still = await asyncio.wait([task], timeout=check_timeout(timeout))
-            for late in still:
-                late.cancel()
+        here, self._here = self._here, None
+        return here is None or await here.close(timeout)
 
-    async def _waited_until(self, until: float | None) -> None:
-        while True:
-            left = None if until is None else until - time.monotonic()
-            counts = await self._place.run(self._work.count_flow())
-            if not counts.waiting or (left is not None and left <= 0):
-                return
-            self.wake()
-            task = self._task
-            if task is not None:
-                await asyncio.wait([task], timeout=LOOK_AGAIN if left is None else min(left, LOOK_AGAIN))
+    def _on_this_loop(self) -> _OnLoop:
+        loop = asyncio.get_running_loop()
+        if self._here is None or self._here.loop is not loop:
+            self._here = _OnLoop(loop, self._place, self._work)
+        return self._here
 
-    async def _done_until(self, until: float | None) -> None:
-        while until is None or time.monotonic() < until:
-            one = await self._place.run(self._work.round_flow())
-            self._done += one.done
-            if not one.claimed:
-                return
+    async def _in_this_call(self) -> None:
+        """Do all jobs that are due. What fails is told of in the log: what was committed is committed."""
+        try:
+            while not self._closed and (await self._place.run(self._work.round_flow())).claimed:
+                pass
+        except Exception as error:  # noqa: BLE001 - the edge: this is called at the end of somebody's commit
+            self._trouble.met(error)
+        else:
+            self._trouble.over()
 
-    async def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        again: float | None = None
-        while self._woken and not self._closed:
-            self._woken = False
+
+class _OnLoop:
+    """The task of one loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, place: AsyncPlace, work: Work) -> None:
+        self.loop, self._place, self._work = loop, place, work
+        self._task: asyncio.Task[None] | None = None
+        self._bell = asyncio.Condition()
+        self._ring = asyncio.Event()
+        self._trouble = Trouble()
+        self._closed = False
+        self._asked = self._settled = self._done = 0
+
+    def wake(self) -> int:
+        self._asked += 1
+        self._ring.set()
+        if self._task is None or self._task.done():
+            self._task = self.loop.create_task(self._run(), name="ffai-vectors")
+        return self._asked
+
+    async def drain(self, timeout: float | None) -> int:
+        before, mine = self._done, self.wake()
+        async with self._bell:
+            waiting: Any = self._bell.wait_for(lambda: self._settled >= mine or self._closed)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(waiting, timeout)
+        return self._done - before
+
+    async def close(self, timeout: float | None) -> bool:
+        self._closed = True
+        self._ring.set()
+        if self._task is None or self.loop is not asyncio.get_running_loop():
+            return True
+        _, late = await asyncio.wait({self._task}, timeout=timeout)
+        for task in late:
+            task.cancel()
+        return not late
+
+    async def _run(self) -> None:
+        while not self._closed:
+            asked = self._asked
+            self._ring.clear()
             try:
-                one = await self._place.run(self._work.round_flow())
-            except Exception:
-                logger.exception("Texts could not be embedded; they are tried again.")
-                again = PAUSE_AFTER_ERROR
+                wait = await self._until_idle()
+            except Exception as error:  # noqa: BLE001 - the edge of a task
+                wait = self._trouble.met(error)
             else:
-                self._done += one.done
-                self._woken = self._woken or one.claimed > 0
-                again = None if one.next_at is None else max(0.0, one.next_at - time.time())
-        if again is not None and not self._closed:
-            loop.call_later(again, self.wake)
+                self._trouble.over()
+                async with self._bell:
+                    self._settled = asked
+                    self._bell.notify_all()
+            if self._asked == asked and not await self._rung_within(wait):
+                return
+        async with self._bell:
+            self._bell.notify_all()
+
+    async def _rung_within(self, wait: float | None) -> bool:
+        """Wait for the next wake, or for the time of the next try; tell whether there is anything to wait for."""
+        if wait is None:
+            return False
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ring.wait(), wait)
+        return True
+
+    async def _until_idle(self) -> float | None:
+        """Work until nothing is due; returns in how many seconds something is."""
+        while not self._closed:
+            round_ = await self._place.run(self._work.round_flow())
+            self._done += round_.done
+            if not round_.claimed:
+                return wait_for(round_.next_at, self._work.clock())
+        return None

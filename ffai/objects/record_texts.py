@@ -47,7 +47,8 @@ def texts_in(
 def matching(kind: type[Any], keys: Sequence[str]) -> ColumnElement[bool]:
     """Return the condition that a record has one of these keys, such that the index of its table is used."""
     attributes = key_attributes(kind)
-    values = [_values_of(key, attributes) for key in keys]
+    types = [column.type for column in mapper_of(kind).primary_key]
+    values = [_values_of(key, types) for key in keys]
     if any(value is None for value in values):
         return key_column(kind).in_(keys)
     if len(attributes) == 1:
@@ -81,15 +82,15 @@ def _filed_together(kind: type[Any]) -> Iterator[tuple[Declared, list[ColumnElem
             yield declared, [on == each.polymorphic_identity] if len(together) > 1 and on is not None else []
 
 
-def _values_of(key: str, attributes: Sequence[InstrumentedAttribute[Any]]) -> tuple[Any, ...] | None:
+def _values_of(key: str, types: Sequence[TypeEngine[Any]]) -> tuple[Any, ...] | None:
     """Return the values of a key; ``None`` where they can't be told from its text."""
     texts = [key]
-    if len(attributes) > 1:
+    if len(types) > 1:
         texts = [text.replace("%2F", "/").replace("%25", "%") for text in key.split("/")]
-    if len(texts) != len(attributes):
+    if len(texts) != len(types):
         return None
     try:
-        values = [_value_of(text, attribute.type) for text, attribute in zip(texts, attributes, strict=True)]
+        values = [_value_of(text, kind) for text, kind in zip(texts, types, strict=True)]
     except ValueError:
         return None
     return None if any(value is None for value in values) else tuple(values)

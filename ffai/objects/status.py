@@ -9,6 +9,7 @@ from sqlalchemy import and_, delete, func, not_, select
 
 from ffai.objects.declaration import declared_of
 from ffai.objects.embedding import Space
+from ffai.objects.jobs import NEVER
 from ffai.objects.vector_rows import connection_of
 
 if TYPE_CHECKING:
@@ -48,8 +49,6 @@ class Status:
 
 def status(session: Session, tables: Tables, kind: type[Any]) -> Status:
     """Return what there is of a class's vectors."""
-    from ffai.objects.jobs import NEVER
-
     connection, owner_type = connection_of(session, kind), declared_of(kind).owner_type
     vectors, jobs = tables.vectors, tables.jobs
     space = vectors.c.model, vectors.c.dimensions

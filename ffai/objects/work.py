@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING
 from ffai.chat.flow import Flow
 from ffai.objects.claims import claiming
 from ffai.objects.embedding import Space, hash_of
-from ffai.objects.jobs import Job, Key, claim, drop, fail, finish, next_due, want_instead
+from ffai.objects.jobs import (
+    Job,
+    Key,
+    claim,
+    counted,
+    drop,
+    fail,
+    finish,
+    next_due,
+    retry_failed,
+    want_instead,
+)
 from ffai.objects.kinds import Handled, Kinds
 from ffai.objects.record_texts import texts_in
 from ffai.objects.refusals import Outcome, embedded_or_refused
@@ -45,6 +56,52 @@ class _Taken:
     next_at: float | None = None
     texts: dict[str, list[tuple[Job, str]]] = field(default_factory=dict)
     """Owner's type to the jobs and their texts."""
+
+
+class Work:
+    """The work of one store.
+
+    Args:
+        kinds: the classes; the jobs of others are left alone.
+        tables: where jobs and vectors are.
+        batch_size: texts that go to a model at once.
+        clock: gives the time, in seconds since the epoch.
+    """
+
+    def __init__(
+        self, kinds: Kinds, tables: Tables, *, batch_size: int = 32, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.kinds, self.tables, self.batch_size, self.clock = kinds, tables, batch_size, clock
+
+    def round_flow(self) -> Flow[Step, Round]:
+        """Make a flow that does one round of work; see `work_flow`."""
+        return work_flow(self.kinds, self.tables, batch_size=self.batch_size, clock=self.clock)
+
+    def count_flow(self) -> Flow[Step, tuple[int, int]]:
+        """Make a flow that counts the jobs there are, and those of them that failed so far."""
+        handled = self.kinds.embedded()
+        if not handled:
+            return 0, 0
+        any_kind = next(iter(handled.values())).kind
+
+        def count(session: Session) -> tuple[int, int]:
+            return counted(connection_of(session, any_kind), self.tables, list(handled))
+
+        counts: tuple[int, int] = yield from given(InDatabase(count))
+        return counts
+
+    def retry_flow(self) -> Flow[Step, int]:
+        """Make a flow that makes the jobs due that failed, or wait for their next try; returns how many."""
+        handled = self.kinds.embedded()
+        if not handled:
+            return 0
+        any_kind = next(iter(handled.values())).kind
+
+        def retry(session: Session) -> int:
+            return retry_failed(connection_of(session, any_kind), self.tables, list(handled))
+
+        count: int = yield from given(InDatabase(retry))
+        return count
 
 
 def work_flow(

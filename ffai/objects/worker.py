@@ -1,37 +1,34 @@
-"""Working on jobs: by a thread beside the program, or by whoever commits."""
+"""Who works on jobs in a program without a loop: a thread beside it, or the thread that calls."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import SingletonThreadPool, StaticPool
+from sqlalchemy.pool import AssertionPool, SingletonThreadPool, StaticPool
 
 from ffai._fork import renew_after_fork
-from ffai.chat.flow import Flow
-from ffai.core.arguments import check_timeout
-from ffai.core.memory.worker import Worker
 from ffai.errors import ClosedError
-from ffai.objects.jobs import Counts
-from ffai.objects.steps import Place, Step
-from ffai.objects.work import Round
+from ffai.objects.steps import Place
+from ffai.objects.trouble import Trouble
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from ffai.objects.work import Work
+
 logger = logging.getLogger(__name__)
 
-LOOK_AGAIN = 1.0
-"""Seconds after which one who waits looks at the jobs again, though no round has ended."""
+IDLE = 10.0
+"""Seconds without work after which the thread ends; the next wake starts another."""
+LEAST_WAIT = 0.05
+"""Seconds before work is looked for again that was not to be had."""
 
 
 class Drained(NamedTuple):
-    """What was there at the end of a wait for vectors.
+    """What there was at the end of a wait for vectors.
 
     Examples:
         >>> Drained(done=2, failed=0, left=0).left
@@ -39,162 +36,231 @@ class Drained(NamedTuple):
     """
 
     done: int
-    """Texts that were embedded meanwhile, or wanted no vector any more."""
+    """Jobs that were done meanwhile."""
     failed: int
-    """Texts that failed: given up, or waiting for their next try."""
+    """Jobs that failed: given up, or waiting for their next try."""
     left: int
-    """Texts that were not tried: there was no time, or another process works on them."""
+    """Jobs that were not tried: there was no time, or another process works on them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What there is to do, as flows.
+def runs_beside(engine: Any) -> bool:
+    """Tell whether a thread or task beside the program can have a connection of its own to a database.
 
     Args:
-        round_flow: makes the flow of one round; see `work_flow`.
-        count_flow: makes the flow that counts the jobs.
-    """
-
-    round_flow: Callable[[], Flow[Step, Round]]
-    count_flow: Callable[[], Flow[Step, Counts]]
-
-
-class Working(Protocol):
-    """Does the work of a store."""
-
-    def wake(self) -> None:
-        """Say that there are jobs."""
-        ...
-
-    def drain(self, timeout: float | None = None) -> Drained:
-        """Wait until no job is left that can be done now."""
-        ...
-
-    def close(self, timeout: float | None = None) -> None:
-        """Take on no more work."""
-        ...
-
-
-def belongs_to_one_thread(engine: Engine) -> bool:
-    """Tell whether only one thread can use a database: SQLite's in memory.
+        engine: an `Engine` or `AsyncEngine`.
 
     Examples:
         >>> from sqlalchemy import create_engine
-        >>> belongs_to_one_thread(create_engine("sqlite://"))
-        True
+        >>> runs_beside(create_engine("sqlite://")), runs_beside(create_engine("sqlite:///app.db"))
+        (False, True)
     """
-    return isinstance(engine.pool, (SingletonThreadPool, StaticPool))
+    if isinstance(engine.pool, (AssertionPool, SingletonThreadPool, StaticPool)):
+        return False
+    if engine.dialect.name != "sqlite":
+        return True
+    url = engine.url
+    in_memory = url.database in (None, "", ":memory:") or "mode=memory" in url.render_as_string()
+    return not in_memory and ":memory:" not in (url.database or "")
 
 
-class Beside:
-    """A thread that works beside the program; it ends when there is nothing to do.
+class InCall:
+    """Works where it is called: for a database that a thread beside can't reach, or where that is wished.
 
     Args:
         engine: of the database.
-        work: what there is to do.
+        work: what is to be done.
+
+    Examples:
+        >>> from sqlalchemy import create_engine
+        >>> from ffai.objects.kinds import Kinds
+        >>> from ffai.objects.tables import Tables
+        >>> from ffai.objects.work import Work
+        >>> from ffai.testing import FakeEmbedder
+        >>> InCall(create_engine("sqlite://"), Work(Kinds(list, lambda kind: FakeEmbedder()), Tables())).drain()
+        Drained(done=0, failed=0, left=0)
     """
 
     def __init__(self, engine: Engine, work: Work) -> None:
         self._place, self._work = Place(engine), work
-        self._done = self._rounds = 0
+        self._trouble = Trouble()
         self._closed = False
-        self.renew_after_fork()
-        renew_after_fork(self)
-        self._worker = Worker(self._one_round, "ffai-records")
-
-    def renew_after_fork(self) -> None:
-        """Begin with nobody waiting."""
-        self._ended = threading.Condition()
 
     def wake(self) -> None:
-        """Say that there are jobs."""
+        """Do all jobs that are due. What fails is told of in the log: what was committed is committed."""
         if not self._closed:
-            self._worker.poke()
+            try:
+                self._until_idle(None)
+            except Exception as error:  # noqa: BLE001 - the edge: this is called at the end of somebody's commit
+                self._trouble.met(error)
+            else:
+                self._trouble.over()
 
     def drain(self, timeout: float | None = None) -> Drained:
-        """Wait until no job is left that can be done now.
+        """Do all jobs that are due.
 
         Args:
-            timeout: seconds to wait at the most; ``None`` waits as long as it takes.
+            timeout: seconds after which no more jobs are begun.
 
         Raises:
             ClosedError: it was closed.
         """
-        if self._closed:
-            raise ClosedError("The store is closed: nothing is embedded any more.")
-        limit = check_timeout(timeout)
-        until = None if limit is None else time.monotonic() + limit
-        before = self._done
-        with self._worker.hurried():
-            while True:
-                seen = self._rounds
-                counts = self._place.run(self._work.count_flow())
-                left = None if until is None else until - time.monotonic()
-                if not counts.waiting or (left is not None and left <= 0):
-                    return Drained(self._done - before, counts.failed, counts.waiting + counts.elsewhere)
-                self._worker.poke()
-                self._wait_for_a_round(seen, LOOK_AGAIN if left is None else min(left, LOOK_AGAIN))
+        _check_open(self._closed)
+        done = self._until_idle(None if timeout is None else time.monotonic() + timeout)
+        return drained(done, self._place.run(self._work.count_flow()))
 
-    def close(self, timeout: float | None = None) -> None:
-        """Take on no more work; the jobs that are left wait for the next start."""
+    def close(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - as that of a worker
+        """Do nothing from now on. It can be called again."""
         self._closed = True
-        self._worker.stop(check_timeout(timeout))
+        return True
 
-    def _wait_for_a_round(self, seen: int, timeout: float) -> None:
-        with self._ended:
-            self._ended.wait_for(lambda: self._rounds != seen, timeout)
-
-    def _one_round(self) -> float | None:
-        done = self._place.run(self._work.round_flow())
-        with self._ended:
-            self._done += done.done
-            self._rounds += 1
-            self._ended.notify_all()
-        if done.claimed:
-            return 0.0
-        return None if done.next_at is None else max(0.0, done.next_at - time.time())
+    def _until_idle(self, latest: float | None) -> int:
+        done = 0
+        while latest is None or time.monotonic() < latest:
+            round_ = self._place.run(self._work.round_flow())
+            done += round_.done
+            if not round_.claimed:
+                break
+        return done
 
 
-class AtOnce:
-    """Work by whoever commits, before the call returns.
+class Worker:
+    """One daemon thread that works on jobs. It starts when it is woken, and ends when nothing is left for a while.
+
+    It holds nothing that would be lost with it: jobs are rows of the database.
 
     Args:
         engine: of the database.
-        work: what there is to do.
+        work: what is to be done.
+        name: the thread's name.
     """
 
-    def __init__(self, engine: Engine, work: Work) -> None:
-        self._place, self._work = Place(engine), work
+    def __init__(self, engine: Engine, work: Work, name: str = "ffai-vectors") -> None:
+        self._engine, self._work, self._name = engine, work, name
         self._closed = False
+        self._begin()
+        renew_after_fork(self)
+
+    def renew_after_fork(self) -> None:
+        """Begin without a thread, and with connections of this process's own."""
+        self._begin()
+        self._engine.dispose(close=False)
+
+    def _begin(self) -> None:
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._trouble = Trouble()
+        self._asked = self._settled = self._done = 0
+        self._at: float | None = None  # when to look for work, by the monotonic clock
 
     def wake(self) -> None:
-        """Do the jobs that there are. What fails waits for `drain`, or for the next commit."""
-        if self._closed:
-            return
-        try:
-            self._done_until(None)
-        except SQLAlchemyError:  # what was committed is committed
-            logger.warning("Texts could not be embedded after a commit; they wait for the next one.", exc_info=True)
+        """Say that there may be jobs."""
+        with self._changed:
+            self._ask()
 
     def drain(self, timeout: float | None = None) -> Drained:
-        """Do the jobs that there are; no more are begun once the time is over."""
-        if self._closed:
-            raise ClosedError("The store is closed: nothing is embedded any more.")
-        limit = check_timeout(timeout)
-        done = self._done_until(None if limit is None else time.monotonic() + limit)
-        counts = self._place.run(self._work.count_flow())
-        return Drained(done, counts.failed, counts.waiting + counts.elsewhere)
+        """Wait until no job is due; those that failed and wait for their next try are not waited for.
 
-    def close(self, timeout: float | None = None) -> None:
-        """Take on no more work."""
-        check_timeout(timeout)
-        self._closed = True
+        Args:
+            timeout: seconds to wait at the most; ``None`` for as long as it takes.
 
-    def _done_until(self, until: float | None) -> int:
-        done = 0
-        while until is None or time.monotonic() < until:
-            one = self._place.run(self._work.round_flow())
-            done += one.done
-            if not one.claimed:
-                break
-        return done
+        Raises:
+            ClosedError: it was closed.
+        """
+        _check_open(self._closed)
+        with self._changed:
+            before = self._done
+            mine = self._ask()
+            self._changed.wait_for(lambda: self._settled >= mine or self._closed, timeout)
+            done = self._done - before
+        return drained(done, Place(self._engine).run(self._work.count_flow()))
+
+    def close(self, timeout: float | None = None) -> bool:
+        """End the thread after the call of the model in hand; jobs that are left wait for the next start.
+
+        Args:
+            timeout: seconds to wait for that at the most.
+
+        Returns:
+            Whether it has ended. It can be called again.
+        """
+        with self._changed:
+            self._closed, thread = True, self._thread
+            self._changed.notify_all()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+        return thread is None or not thread.is_alive()
+
+    def _ask(self) -> int:
+        if not self._closed:
+            self._asked, self._at = self._asked + 1, 0.0
+            if self._thread is None or not self._thread.is_alive():
+                self._start()
+            self._changed.notify_all()
+        return self._asked
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is shutting down, or has no thread left: the jobs are kept
+            logger.warning("The thread that makes vectors can't be started. Their jobs wait.", exc_info=True)
+        else:
+            self._thread = thread
+
+    def _run(self) -> None:
+        while (asked := self._next()) is not None:
+            try:
+                wait = self._until_idle()
+            except BaseException as error:  # noqa: BLE001 - the edge of a thread; a library in Rust panics with one
+                with self._changed:
+                    self._plan(asked, self._trouble.met(error))
+            else:
+                with self._changed:
+                    self._trouble.over()
+                    self._settled = asked
+                    self._plan(asked, wait)
+                    self._changed.notify_all()
+
+    def _plan(self, asked: int, wait: float | None) -> None:
+        if self._asked == asked:  # else it was woken meanwhile
+            self._at = None if wait is None else time.monotonic() + wait
+
+    def _next(self) -> int | None:
+        """Wait until it is time to look for work; returns how often it was woken, ``None`` for the end."""
+        with self._changed:
+            while not self._closed:
+                wait = IDLE if self._at is None else self._at - time.monotonic()
+                if self._at is not None and wait <= 0:
+                    self._at = None
+                    return self._asked
+                if not self._changed.wait(wait) and self._at is None:
+                    break
+            self._thread = None
+            return None
+
+    def _until_idle(self) -> float | None:
+        """Work until nothing is due; returns in how many seconds something is."""
+        place = Place(self._engine)
+        while not self._closed:
+            round_ = place.run(self._work.round_flow())
+            with self._changed:
+                self._done += round_.done
+            if not round_.claimed:
+                return wait_for(round_.next_at, self._work.clock())
+        return None
+
+
+def wait_for(next_at: float | None, now: float) -> float | None:
+    """Return how many seconds to wait until something is due."""
+    return None if next_at is None else max(next_at - now, LEAST_WAIT)
+
+
+def drained(done: int, counts: tuple[int, int]) -> Drained:
+    """Return what there is at the end of a wait."""
+    jobs, failed = counts
+    return Drained(done, failed, jobs - failed)
+
+
+def _check_open(closed: bool) -> None:
+    if closed:
+        raise ClosedError("This worker was closed: no vectors are made any more. Their jobs wait for the next start.")

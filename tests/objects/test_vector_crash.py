@@ -1,0 +1,58 @@
+"""A process that is killed while a model embeds: the next one makes the vector, once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from ffai.objects.work import Work
+from ffai.objects.worker import Worker
+from tests.objects.library import Library
+
+ROOT = Path(__file__).parents[2]
+
+COMMIT = """
+import sys
+from pathlib import Path
+from ffai.objects.work import Work
+from ffai.objects.worker import Worker
+from ffai.testing import FakeEmbedder
+from tests.objects.library import Library, Note
+
+class Telling(FakeEmbedder):
+    def embed(self, texts):
+        print("embedding", flush=True)
+        return super().embed(texts)
+
+embedder = Telling(8)
+embedder.gate.clear()
+library = Library(Path(sys.argv[1]), embedder)
+worker = Worker(library.engine, Work(library.kinds, library.tables))
+library.add(Note(id="n", text="hello"))
+worker.wake()
+worker.drain()
+"""
+
+
+def test_a_record_committed_before_the_kill_has_its_vector_after_the_next_start(tmp_path):
+    child = subprocess.Popen(
+        [sys.executable, "-c", COMMIT, str(tmp_path / "a.db")],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert child.stdout
+    assert child.stdout.readline().strip() == "embedding"
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    library = Library(tmp_path / "a.db")
+    assert library.job().claimed_by
+    worker = Worker(library.engine, Work(library.kinds, library.tables))
+    assert worker.drain(60) == (1, 0, 0)
+    worker.close(30)
+    assert library.vectors() == {("notes", "n", "text")}
+    assert library.texts == ["hello"]
