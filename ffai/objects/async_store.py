@@ -11,9 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_object_sessi
 from sqlalchemy.orm import Session
 
 from ffai.chat.flow import Flow
+from ffai.core.arguments import check_timeout
 from ffai.errors import ArgumentTypeError
 from ffai.objects.async_collection import AsyncCollection
-from ffai.objects.async_worker import TaskBeside
+from ffai.objects.async_worker import AsyncWorker
 from ffai.objects.binding import bind, came_from, remember_stores, store_of_session
 from ffai.objects.creating import create_all, metadata_of
 from ffai.objects.declaration import declared_of
@@ -22,7 +23,7 @@ from ffai.objects.has_memory import Owned
 from ffai.objects.record_memory import RecordMemory
 from ffai.objects.steps import AsyncPlace, Step
 from ffai.objects.wiring import Wiring
-from ffai.objects.worker import Drained, belongs_to_one_thread
+from ffai.objects.worker import Drained, runs_beside
 
 if TYPE_CHECKING:
     from ffai.core.embeddings.protocol import Embedder
@@ -73,9 +74,10 @@ class AsyncStore:
         self.wiring = Wiring(
             engine.sync_engine, llm=llm, embedder=embedder, scope=scope, settings=settings, cache=cache
         )
-        at_once = self.wiring.settings.generate == "commit" or belongs_to_one_thread(engine.sync_engine)
-        self._working = TaskBeside(engine, self.wiring.work(), by_itself=not at_once)
-        self._changes = self.wiring.changes(self._working.wake)
+        self._work = self.wiring.work()
+        beside = self.wiring.settings.generate == "background" and runs_beside(engine)
+        self._worker = AsyncWorker(engine, self._work, in_call=not beside)
+        self._changes = self.wiring.changes(self._worker.wake)
         self._sessions = async_sessionmaker(engine, expire_on_commit=False)
         self.attach(self._sessions)
 
@@ -105,7 +107,6 @@ class AsyncStore:
         async with self._sessions() as session:
             yield session
             await session.commit()
-        await self._working.settle()
 
     def attach(self, sessions: async_sessionmaker[Any] | AsyncSession) -> None:
         """Let the records of your own sessions belong to the store.
@@ -140,7 +141,7 @@ class AsyncStore:
 
     async def drain(self, timeout: float | None = None) -> Drained:
         """Await :meth:`Store.drain`."""
-        return await self._working.drain(timeout)
+        return await self._worker.drain(check_timeout(timeout))
 
     async def status(self, kind: type[Any]) -> Status:
         """Await :meth:`Store.status`."""
@@ -149,8 +150,8 @@ class AsyncStore:
 
     async def retry_failed(self) -> int:
         """Await :meth:`Store.retry_failed`."""
-        count = await AsyncPlace(self.engine).run(self.wiring.retry_flow())
-        self._working.wake()
+        count = await AsyncPlace(self.engine).run(self._work.retry_flow())
+        self._worker.wake()
         return count
 
     async def reindex(
@@ -170,7 +171,7 @@ class AsyncStore:
 
     async def close(self, timeout: float | None = 5.0) -> None:
         """Await :meth:`Store.close`."""
-        await self._working.close(timeout)
+        await self._worker.close(check_timeout(timeout))
 
     # Whose flows are run where
 

@@ -43,15 +43,15 @@ def given_up(name: str) -> bool:
     return name not in _held if process == this_process() else not lives(process)
 
 
-def held_in_this_process(name: str) -> bool:
-    """Tell whether this process works under a claim.
+def held_here() -> list[str]:
+    """Return the claims that work goes on under in this process.
 
     Examples:
         >>> with claiming() as name:
-        ...     held_in_this_process(name)
+        ...     held_here() == [name]
         True
     """
-    return name in _held
+    return list(_held)
 
 
 def _host() -> str:

@@ -34,21 +34,21 @@ class Collection(HasMemory, Generic[T]):
     belong to no session.
 
     Examples:
-        >>> from sqlalchemy import create_engine
-        >>> from sqlmodel import Field, SQLModel
+        >>> from sqlalchemy import Integer, Text, create_engine
+        >>> from sqlalchemy.orm import DeclarativeBase, mapped_column
         >>> from ffai.objects import AI, AIRecord, Embedded, Store
         >>> from ffai.testing import FakeEmbedder
-        >>> class Note(AIRecord, SQLModel, table=True):
-        ...     __ai__ = AI(embedded=Embedded("text"))
-        ...     id: int | None = Field(default=None, primary_key=True)
-        ...     text: str
+        >>> class Base(DeclarativeBase): pass
+        >>> class Note(AIRecord, Base):
+        ...     __tablename__, __ai__ = "notes", AI(embedded=Embedded("text"))
+        ...     id, text = mapped_column(Integer, primary_key=True), mapped_column(Text)
         >>> store = Store(create_engine("sqlite://"), embedder=FakeEmbedder())
-        >>> store.create_all(Note)
+        >>> store.create_all(Base)
         >>> with store.session() as session:
         ...     session.add_all([Note(text="Refunds take five days"), Note(text="We ship on Mondays")])
         >>> notes = store[Note]
         >>> [(hit.record.text, round(hit.similarity, 1)) for hit in notes.semantic_search("refunds", limit=1)]
-        [('Refunds take five days', 0.5)]
+        [('Refunds take five days', 0.4)]
         >>> [note.text for note in notes.list(where={"text__icontains": "ship"})]
         ['We ship on Mondays']
         >>> notes.remember("import", "cursor", 17)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from ffai.core.memory.backoff import (
     wait_before_next,
 )
 from ffai.core.memory.halving import told
-from ffai.objects.claims import LEASE, given_up, held_in_this_process
+from ffai.objects.claims import LEASE, given_up
 from ffai.objects.vector_rows import Made, parts, put_vectors, upsert
 
 if TYPE_CHECKING:
@@ -154,32 +154,12 @@ def next_due(connection: Connection, tables: Tables, types: Sequence[str]) -> fl
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """The jobs that there are."""
-
-    waiting: int
-    """Those that this process can do now, or works on."""
-    failed: int
-    """Those that failed: given up, or waiting for their next try."""
-    elsewhere: int
-    """Those that another process works on."""
-
-
-def counted(connection: Connection, tables: Tables, types: Sequence[str], now: float) -> Counts:
-    """Count the jobs of owners of some types."""
+def counted(connection: Connection, tables: Tables, types: Sequence[str]) -> tuple[int, int]:
+    """Return how many jobs wait, and how many of them failed so far."""
     jobs = tables.jobs
-    later = case((jobs.c.not_before > now, 1), else_=0)
-    rows = connection.execute(
-        select(jobs.c.claimed_by, later, func.count())
-        .where(jobs.c.owner_type.in_(types))
-        .group_by(jobs.c.claimed_by, later)
-    ).all()
-    counts = Counter[str]()
-    for name, is_later, count in rows:
-        elsewhere = name is not None and not (held_in_this_process(name) or given_up(name))
-        counts["elsewhere" if elsewhere else "failed" if name is None and is_later else "waiting"] += count
-    return Counts(counts["waiting"], counts["failed"], counts["elsewhere"])
+    failed = func.count(case((jobs.c.attempts > 0, 1)))
+    row = connection.execute(select(func.count(), failed).where(jobs.c.owner_type.in_(types))).one()
+    return int(row[0]), int(row[1])
 
 
 def _claim(

@@ -25,17 +25,16 @@ class AIRecord(HasMemory):
     from. Within a session they take part in its transaction; otherwise each one is a transaction.
 
     Examples:
-        >>> from sqlalchemy import create_engine
-        >>> from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-        >>> from ffai.objects import AI, Embedded, Sensitive, Store
+        >>> from sqlalchemy import Integer, Text, create_engine
+        >>> from sqlalchemy.orm import DeclarativeBase, mapped_column
+        >>> from ffai.objects import AI, Embedded, Store
         >>> from ffai.testing import FakeClient, FakeEmbedder
         >>> class Base(DeclarativeBase): pass
         >>> class Article(AIRecord, Base):
         ...     __tablename__ = "articles"
-        ...     __ai__ = AI(embedded=Embedded("title"))
-        ...     id: Mapped[int] = mapped_column(primary_key=True)
-        ...     title: Mapped[str]
-        ...     source_token: Mapped[Sensitive[str]]
+        ...     __ai__ = AI(embedded=Embedded("title"), sensitive=("source_token",))
+        ...     id = mapped_column(Integer, primary_key=True)
+        ...     title, source_token = mapped_column(Text), mapped_column(Text)
         >>> client = FakeClient(['{"result": true}'])
         >>> store = Store(create_engine("sqlite://"), llm=client, embedder=FakeEmbedder())
         >>> store.create_all(Base)

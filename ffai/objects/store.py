@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session, object_session, sessionmaker
 
 from ffai.chat.flow import Flow
+from ffai.core.arguments import check_timeout
 from ffai.errors import ArgumentTypeError
 from ffai.objects.binding import bind, came_from, remember_stores, store_of_session
 from ffai.objects.collection import Collection
@@ -22,7 +23,7 @@ from ffai.objects.has_memory import Owned
 from ffai.objects.record_memory import RecordMemory
 from ffai.objects.steps import Place, Step
 from ffai.objects.wiring import Wiring
-from ffai.objects.worker import AtOnce, Beside, Drained, Working, belongs_to_one_thread
+from ffai.objects.worker import Drained, InCall, Worker, runs_beside
 
 if TYPE_CHECKING:
     from ffai.core.embeddings.protocol import Embedder
@@ -82,11 +83,12 @@ class Store:
             )
         self.engine = engine
         self.wiring = Wiring(engine, llm=llm, embedder=embedder, scope=scope, settings=settings, cache=cache)
-        at_once = self.wiring.settings.generate == "commit" or belongs_to_one_thread(engine)
-        self._working: Working = (AtOnce if at_once else Beside)(engine, self.wiring.work())
-        self._changes = self.wiring.changes(self._working.wake)
+        self._work = self.wiring.work()
+        beside = self.wiring.settings.generate == "background" and runs_beside(engine)
+        self._worker = (Worker if beside else InCall)(engine, self._work)
+        self._changes = self.wiring.changes(self._worker.wake)
         self._attached: WeakSet[Any] = WeakSet()
-        self._begun = at_once
+        self._begun = not beside
         self._sessions = sessionmaker(engine, expire_on_commit=False)
         self.attach(self._sessions)
 
@@ -157,7 +159,7 @@ class Store:
         Raises:
             ClosedError: the store is closed.
         """
-        return self._working.drain(timeout)
+        return self._worker.drain(check_timeout(timeout))
 
     def status(self, kind: type[Any]) -> Status:
         """Return what there is of a class's vectors, by model; what waits, and what failed and why."""
@@ -166,8 +168,8 @@ class Store:
 
     def retry_failed(self) -> int:
         """Let texts be tried again that failed or wait for their next try; return how many."""
-        count = Place(self.engine).run(self.wiring.retry_flow())
-        self._working.wake()
+        count = Place(self.engine).run(self._work.retry_flow())
+        self._worker.wake()
         return count
 
     def reindex(self, kind: type[Any], *, batch_size: int = 50, on_progress: OnProgress | None = None) -> Backfill:
@@ -198,7 +200,7 @@ class Store:
         Args:
             timeout: seconds to wait for the work in hand at the most.
         """
-        self._working.close(timeout)
+        self._worker.close(check_timeout(timeout))
 
     # Whose flows are run where
 
@@ -236,7 +238,7 @@ class Store:
         self.wiring.kinds.meet(kind)
         if not self._begun:  # an earlier program may have left jobs
             self._begun = True
-            self._working.wake()
+            self._worker.wake()
 
     def __enter__(self) -> Store:
         return self

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +19,6 @@ from ffai.objects.changes import Changes
 from ffai.objects.declaration import Provider, declared_of
 from ffai.objects.embedding import Space
 from ffai.objects.generation import Generation
-from ffai.objects.jobs import Counts, counted, retry_failed
 from ffai.objects.kinds import StoreKinds
 from ffai.objects.pgvector import Pgvector
 from ffai.objects.progress import OnProgress
@@ -30,8 +28,7 @@ from ffai.objects.settings import StoreSettings, settings_of
 from ffai.objects.status import Status, drop_other_spaces, status
 from ffai.objects.steps import InDatabase, Step, given
 from ffai.objects.tenancy import Tenancy
-from ffai.objects.work import Round, work_flow
-from ffai.objects.worker import Work
+from ffai.objects.work import Round, Work
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -98,8 +95,7 @@ class Wiring:
 
     def generation_flow(self, kind: type[Any], make: Callable[[Generation], Flow[Step, R]]) -> Flow[Step, R]:
         """Make a flow of what embeds the records of a class."""
-        if not self._is_ready:
-            self._is_ready = yield from given(InDatabase(self._ready))
+        yield from self.ready_flow()
         return (yield from make(Generation(kind, self.embedder(kind), self.backend.tables, self.tenancy)))
 
     def changes(self, on_commit: Callable[[], None]) -> Changes:
@@ -147,26 +143,29 @@ class Wiring:
 
     def work(self) -> Work:
         """Return what there is to do for the jobs."""
-        return Work(self._round_flow, self._count_flow)
+        return _StoreWork(self)
 
-    def retry_flow(self) -> Flow[Step, int]:
-        """Make a flow that makes jobs due again which failed, or wait for their next try; it returns how many."""
-        types = list(self.kinds.embedded())
-        return given(InDatabase(lambda session: retry_failed(session.connection(), self.backend.tables, types)))
-
-    def _round_flow(self) -> Flow[Step, Round]:
+    def ready_flow(self) -> Flow[Step, bool]:
+        """Make a flow that tells whether the tables are there, and lets the backend see in which form."""
         if not self._is_ready:
             self._is_ready = yield from given(InDatabase(self._ready))
-            if not self._is_ready:  # a program that has not made the tables yet: there are no jobs either
-                return Round()
-        return (yield from work_flow(self.kinds, self.backend.tables, batch_size=self.settings.batch_size))
-
-    def _count_flow(self) -> Flow[Step, Counts]:
-        types = list(self.kinds.embedded())
-        return given(InDatabase(lambda session: counted(session.connection(), self.backend.tables, types, time.time())))
+        return self._is_ready
 
     def _ready(self, session: Session) -> bool:
-        """Tell whether the tables are there, and let the backend see in which form."""
         connection = session.connection()
         self.backend.prepared(connection)
         return inspected(connection).has_table(self.backend.tables.jobs.name)
+
+
+class _StoreWork(Work):
+    """The work of a store, whose tables may be still to come: then there are no jobs either."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        super().__init__(wiring.kinds, wiring.backend.tables, batch_size=wiring.settings.batch_size)
+        self._wiring = wiring
+
+    def round_flow(self) -> Flow[Step, Round]:
+        if not (yield from self._wiring.ready_flow()):
+            return Round()
+        self.tables = self._wiring.backend.tables
+        return (yield from super().round_flow())

@@ -26,8 +26,7 @@ THREADS = 20
 @pytest.fixture(params=["sqlite", "sqlite-wal", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgres":
-        found: str = request.getfixturevalue("empty_postgres")
-        return found
+        return str(request.getfixturevalue("empty_postgres").render_as_string(hide_password=False))
     path = tmp_path / "app.db"
     if request.param == "sqlite-wal":
         with create_engine(f"sqlite:///{path}").connect() as connection:
