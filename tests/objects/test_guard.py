@@ -371,7 +371,6 @@ SENSITIVE: dict[str, tuple[Any, str, str]] = {
             "Author",
         ),
         ("filter by name", Article.id.in_(select(other.id).filter_by(source_token="x")), "source_token", "Article"),
-        ("distinct on", Article.id.in_(select(other.id).distinct(other.source_token)), "source_token", "Article"),
         (
             "a query",
             Article.id.in_(Session().query(other.id).filter(other.source_token == "x")),
