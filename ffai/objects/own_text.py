@@ -85,4 +85,6 @@ def check_plain(statement: Any) -> None:
     for name in _OF_STATEMENTS:
         told = getattr(statement, name, None)
         if isinstance(told, ClauseElement) or told:
-            raise UnsafeFilterError(f"A subquery can't have {name.strip('_').replace('_', ' ')} here.")
+            raise UnsafeFilterError(
+                f"A subquery can't have {name.strip('_').removeprefix('with_').replace('_', ' ')} here."
+            )

@@ -29,6 +29,7 @@ from sqlalchemy import (
     extract,
     false,
     func,
+    intersect,
     lateral,
     literal,
     literal_column,
@@ -214,6 +215,13 @@ ALLOWED: dict[str, Any] = {
         select(aliased(Article, select(other.id, other.title).subquery()).id)
     ),
     "a bundle": select(Bundle("both", other.id, other.title)).where(other.parent_id == Article.id).exists(),
+    "a query": Article.id.in_(Session().query(other.id).filter(other.title == "a")),
+    "a query in EXISTS": Session()
+    .query(Author)
+    .with_entities(Author.id)
+    .filter(Author.id == Article.author_id)
+    .exists(),
+    "an intersection": Article.id.in_(intersect(select(other.id), select(Author.id))),
     "a lambda": Article.id.in_(select(other.id).where(lambda: other.title == "a")),
     "a whole object without secrets": Article.id.in_(select(tagging.c.article_id).where(tagging.c.tag_id == 1)),
 }
@@ -344,6 +352,52 @@ SENSITIVE: dict[str, tuple[Any, str, str]] = {
             "Article",
         ),
         ("an array", postgresql.array([Article.source_token]) == ["x"], "source_token", "Article"),
+        (
+            "a condition of a joined relationship",
+            Article.id.in_(select(other.id).join(other.author.and_(Author.pin == "x"))),
+            "pin",
+            "Author",
+        ),
+        (
+            "a condition of a join",
+            Article.id.in_(select(other.id).join(Author, other.author.and_(Author.pin == "x"))),
+            "pin",
+            "Author",
+        ),
+        (
+            "a join that is not shown",
+            Article.id.in_(select(other.id).join(other.author.and_(Author.pin == "x")).with_only_columns(Author.id)),
+            "pin",
+            "Author",
+        ),
+        ("filter by name", Article.id.in_(select(other.id).filter_by(source_token="x")), "source_token", "Article"),
+        (
+            "a query",
+            Article.id.in_(Session().query(other.id).filter(other.source_token == "x")),
+            "source_token",
+            "Article",
+        ),
+        ("a class of itself", Article.parent.of_type(other).has(other.source_token == "x"), "source_token", "Article"),
+        ("a key of JSON", Article.extra[Article.source_token].as_string() == "x", "source_token", "Article"),
+        ("a replacement", Article.title.regexp_replace("a", Article.source_token) == "x", "source_token", "Article"),
+        (
+            "a part of a window",
+            Article.id.in_(select(func.max(other.id).over(partition_by=other.source_token))),
+            "source_token",
+            "Article",
+        ),
+        (
+            "a function as a table",
+            Article.id.in_(select(other.id).select_from(func.json_each(other.source_token).alias("j"))),
+            "source_token",
+            "Article",
+        ),
+        (
+            "a function as a column",
+            func.json_each(Article.source_token).column_valued("j") == 1,
+            "source_token",
+            "Article",
+        ),
         ("joined by a foreign key", Article.id.in_(select(other.id).join(Review)), "source_token", "Article"),
         (
             "a table joined by a foreign key",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import subprocess
 import sys
 import uuid
@@ -184,7 +185,7 @@ print(Tenancy({Article: lambda: Article.tenant_id.in_({"a", "b", "c", "d", "e"})
 """
     told = set()
     for seed in ("1", "2"):
-        started = {"PYTHONHASHSEED": seed, "PYTHONPATH": "."}
+        started = {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join([".", *sys.path])}
         told.add(subprocess.run([sys.executable, "-c", program], env=started, capture_output=True, check=True).stdout)
     assert len(told) == 1
 
