@@ -138,7 +138,6 @@ class Declared:
         ai: its declaration.
         owner_type: what its records are filed under.
         columns: attribute name to column.
-        sensitive: names of the attributes that are secret.
     """
 
     def __init__(self, mapped: type[Any], mapper: Mapper[Any]) -> None:
@@ -151,8 +150,12 @@ class Declared:
         }
         self._mark(marked_in_pydantic(mapped))
         self._mark(self._known("AI(sensitive=...)", self.ai.sensitive))
-        self.sensitive = frozenset(name for name, column in self.columns.items() if column.info.get(SENSITIVE))
         self._check()
+
+    @property
+    def sensitive(self) -> frozenset[str]:
+        """Names of the attributes that are secret; a class above may have marked its columns since."""
+        return frozenset(name for name, column in self.columns.items() if column.info.get(SENSITIVE))
 
     @property
     def embedded(self) -> Embedded:
