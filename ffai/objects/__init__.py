@@ -5,25 +5,25 @@ from typing import TYPE_CHECKING
 from ffai._lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ffai.objects.asker import Asker
+    from ffai.objects.asking.asker import Asker
+    from ffai.objects.asking.reply_text import ReplyText
+    from ffai.objects.asking.tools import ai_tool
     from ffai.objects.async_collection import AsyncCollection
     from ffai.objects.async_store import AsyncStore
-    from ffai.objects.backfill import Backfill
     from ffai.objects.collection import Collection
     from ffai.objects.declaration import AI, Embedded, Sensitive
-    from ffai.objects.hit import Hit
-    from ffai.objects.learned import LearnedEntry
-    from ffai.objects.learning import LearningMemory
-    from ffai.objects.memory_entry import MemoryEntry
-    from ffai.objects.progress import Progress
+    from ffai.objects.memory.entry import MemoryEntry
+    from ffai.objects.memory.learned import LearnedEntry
+    from ffai.objects.memory.learning import LearningMemory
+    from ffai.objects.memory.record_memory import RecordMemory
     from ffai.objects.record import AIRecord
-    from ffai.objects.record_memory import RecordMemory
-    from ffai.objects.reply_text import ReplyText
+    from ffai.objects.searching.hit import Hit
+    from ffai.objects.searching.vector_index import VectorIndex
     from ffai.objects.settings import StoreSettings
     from ffai.objects.store import Store
     from ffai.objects.tables import Tables
-    from ffai.objects.tools import ai_tool
-    from ffai.objects.vector_index import VectorIndex
+    from ffai.objects.vectors.backfill import Backfill
+    from ffai.objects.vectors.progress import Progress
 
 __all__ = [
     "AI",
@@ -54,25 +54,25 @@ __getattr__ = lazy_exports(
     {
         "AI": "ffai.objects.declaration",
         "AIRecord": "ffai.objects.record",
-        "Asker": "ffai.objects.asker",
+        "Asker": "ffai.objects.asking.asker",
         "AsyncCollection": "ffai.objects.async_collection",
         "AsyncStore": "ffai.objects.async_store",
-        "Backfill": "ffai.objects.backfill",
+        "Backfill": "ffai.objects.vectors.backfill",
         "Collection": "ffai.objects.collection",
         "Embedded": "ffai.objects.declaration",
-        "Hit": "ffai.objects.hit",
-        "LearnedEntry": "ffai.objects.learned",
-        "LearningMemory": "ffai.objects.learning",
-        "MemoryEntry": "ffai.objects.memory_entry",
-        "Progress": "ffai.objects.progress",
-        "RecordMemory": "ffai.objects.record_memory",
-        "ReplyText": "ffai.objects.reply_text",
+        "Hit": "ffai.objects.searching.hit",
+        "LearnedEntry": "ffai.objects.memory.learned",
+        "LearningMemory": "ffai.objects.memory.learning",
+        "MemoryEntry": "ffai.objects.memory.entry",
+        "Progress": "ffai.objects.vectors.progress",
+        "RecordMemory": "ffai.objects.memory.record_memory",
+        "ReplyText": "ffai.objects.asking.reply_text",
         "Sensitive": "ffai.objects.declaration",
         "Store": "ffai.objects.store",
         "StoreSettings": "ffai.objects.settings",
         "Tables": "ffai.objects.tables",
-        "VectorIndex": "ffai.objects.vector_index",
-        "ai_tool": "ffai.objects.tools",
+        "VectorIndex": "ffai.objects.searching.vector_index",
+        "ai_tool": "ffai.objects.asking.tools",
     },
     needs=("sqlalchemy", "objects"),
 )

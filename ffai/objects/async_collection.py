@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 from ffai.chat.flow import Flow
 from ffai.objects.has_memory import AwaitedHasMemory, Owned
 from ffai.objects.reading import Reading
-from ffai.objects.search_options import Near, Similar
+from ffai.objects.searching.options import Near, Similar
 from ffai.objects.steps import AsyncPlace, Step
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncSession
 
     from ffai.objects.async_store import AsyncStore
-    from ffai.objects.backfill import Backfill
-    from ffai.objects.filters import Where
-    from ffai.objects.hit import Hit
-    from ffai.objects.ordering import OrderBy
-    from ffai.objects.progress import OnProgress
+    from ffai.objects.filtering.filters import Where
+    from ffai.objects.filtering.ordering import OrderBy
+    from ffai.objects.searching.hit import Hit
+    from ffai.objects.vectors.backfill import Backfill
+    from ffai.objects.vectors.progress import OnProgress
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -14,23 +14,23 @@ from ffai.chat.flow import Flow
 from ffai.core.arguments import check_timeout
 from ffai.errors import ArgumentTypeError
 from ffai.objects.async_collection import AsyncCollection
-from ffai.objects.async_worker import AsyncWorker
 from ffai.objects.binding import bind, came_from, remember_stores, store_of_session
 from ffai.objects.creating import create_all, metadata_of
 from ffai.objects.declaration import declared_of
-from ffai.objects.generation import Generation
 from ffai.objects.has_memory import Owned
-from ffai.objects.record_memory import RecordMemory
+from ffai.objects.memory.record_memory import RecordMemory
 from ffai.objects.steps import AsyncPlace, Step
+from ffai.objects.vectors.async_worker import AsyncWorker
+from ffai.objects.vectors.generation import Generation
+from ffai.objects.vectors.worker import Drained, runs_beside
 from ffai.objects.wiring import Wiring
-from ffai.objects.worker import Drained, runs_beside
 
 if TYPE_CHECKING:
     from ffai.core.embeddings.protocol import Embedder
-    from ffai.objects.backfill import Backfill
-    from ffai.objects.progress import OnProgress
     from ffai.objects.settings import StoreSettings
-    from ffai.objects.status import Status
+    from ffai.objects.vectors.backfill import Backfill
+    from ffai.objects.vectors.progress import OnProgress
+    from ffai.objects.vectors.status import Status
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ffai.objects.asking.reply_text import ReplyText
     from ffai.objects.record import AIRecord
-    from ffai.objects.reply_text import ReplyText
 
 
 class AwaitedRecord(AwaitedHasMemory):

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, MetaData
 
 from ffai.errors import ArgumentTypeError
-from ffai.objects.backends import Backend
+from ffai.objects.searching.backends import Backend
 
 
 def metadata_of(base: Any) -> MetaData:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ffai.objects.memory_options import Choosing, Listing, Recalling, Remembering
+from ffai.objects.memory.options import Choosing, Listing, Recalling, Remembering
 
 if TYPE_CHECKING:
-    from ffai.objects.learning import LearningMemory
-    from ffai.objects.memory_entry import MemoryEntry
-    from ffai.objects.record_memory import RecordMemory
+    from ffai.objects.memory.entry import MemoryEntry
+    from ffai.objects.memory.learning import LearningMemory
+    from ffai.objects.memory.record_memory import RecordMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Owned:
 
     def learning(self, settings: dict[str, Any]) -> LearningMemory:
         """Return what was learned from outcomes."""
-        from ffai.objects.learning import LearningMemory
+        from ffai.objects.memory.learning import LearningMemory
 
         return LearningMemory(self.memory, self.whose, **settings)
 

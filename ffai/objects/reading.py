@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 
 from ffai.chat.flow import Flow
 from ffai.core.arguments import check_whole
-from ffai.objects.filters import Where, condition_of
-from ffai.objects.ordering import OrderBy, columns_of, order_of
+from ffai.objects.filtering.filters import Where, condition_of
+from ffai.objects.filtering.ordering import OrderBy, columns_of, order_of
+from ffai.objects.filtering.tenancy import Tenancy
 from ffai.objects.owner import key_column, key_of
+from ffai.objects.searching.winners import load_shown
 from ffai.objects.steps import InDatabase, Step, given
-from ffai.objects.tenancy import Tenancy
-from ffai.objects.winners import load_shown
 
 T = TypeVar("T")
 

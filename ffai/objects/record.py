@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ffai.objects.asking.reply_text import ReplyText
     from ffai.objects.awaited_record import AwaitedRecord
-    from ffai.objects.reply_text import ReplyText
 
 
 class AIRecord(HasMemory):

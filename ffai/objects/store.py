@@ -18,19 +18,19 @@ from ffai.objects.binding import bind, came_from, remember_stores, store_of_sess
 from ffai.objects.collection import Collection
 from ffai.objects.creating import create_all, metadata_of
 from ffai.objects.declaration import declared_of
-from ffai.objects.generation import Generation
 from ffai.objects.has_memory import Owned
-from ffai.objects.record_memory import RecordMemory
+from ffai.objects.memory.record_memory import RecordMemory
 from ffai.objects.steps import Place, Step
+from ffai.objects.vectors.generation import Generation
+from ffai.objects.vectors.worker import Drained, InCall, Worker, runs_beside
 from ffai.objects.wiring import Wiring
-from ffai.objects.worker import Drained, InCall, Worker, runs_beside
 
 if TYPE_CHECKING:
     from ffai.core.embeddings.protocol import Embedder
-    from ffai.objects.backfill import Backfill
-    from ffai.objects.progress import OnProgress
     from ffai.objects.settings import StoreSettings
-    from ffai.objects.status import Status
+    from ffai.objects.vectors.backfill import Backfill
+    from ffai.objects.vectors.progress import OnProgress
+    from ffai.objects.vectors.status import Status
 
 T = TypeVar("T")
 R = TypeVar("R")

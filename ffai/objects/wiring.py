@@ -12,23 +12,23 @@ from sqlalchemy.orm import Session
 from ffai._fork import held_over_forks
 from ffai.chat.flow import Flow
 from ffai.errors import ArgumentTypeError, ConfigError
-from ffai.objects.asker import Asker
-from ffai.objects.backends import backend_of
-from ffai.objects.backfill import Backfill, backfill_flow
-from ffai.objects.changes import Changes
+from ffai.objects.asking.asker import Asker
 from ffai.objects.declaration import Provider, declared_of
-from ffai.objects.embedding import Space
-from ffai.objects.generation import Generation
-from ffai.objects.kinds import StoreKinds
-from ffai.objects.pgvector import Pgvector
-from ffai.objects.progress import OnProgress
-from ffai.objects.providers import embedder_for
-from ffai.objects.search import VectorSearch
+from ffai.objects.filtering.tenancy import Tenancy
+from ffai.objects.searching.backends import backend_of
+from ffai.objects.searching.pgvector import Pgvector
+from ffai.objects.searching.search import VectorSearch
 from ffai.objects.settings import StoreSettings, settings_of
-from ffai.objects.status import Status, drop_other_spaces, status
 from ffai.objects.steps import InDatabase, Step, given
-from ffai.objects.tenancy import Tenancy
-from ffai.objects.work import Round, Work
+from ffai.objects.vectors.backfill import Backfill, backfill_flow
+from ffai.objects.vectors.changes import Changes
+from ffai.objects.vectors.embedding import Space
+from ffai.objects.vectors.generation import Generation
+from ffai.objects.vectors.kinds import StoreKinds
+from ffai.objects.vectors.progress import OnProgress
+from ffai.objects.vectors.providers import embedder_for
+from ffai.objects.vectors.status import Status, drop_other_spaces, status
+from ffai.objects.vectors.work import Round, Work
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

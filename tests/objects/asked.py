@@ -8,8 +8,8 @@ from sqlalchemy.pool import StaticPool
 from sqlmodel import Field, SQLModel
 
 from ffai.chat.reply import ChatReply, ToolCall
+from ffai.objects.asking.tools import ai_tool
 from ffai.objects.declaration import AI, Sensitive
-from ffai.objects.tools import ai_tool
 from ffai.testing import FakeClient
 
 SECRET = "sk-live-123"

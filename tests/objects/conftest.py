@@ -17,11 +17,11 @@ from sqlalchemy.pool import NullPool
 from sqlmodel import SQLModel
 
 from ffai.objects.declaration import declared_of
-from ffai.objects.embedding import columns_embedded, hash_of, texts_of
 from ffai.objects.owner import owner_of
-from ffai.objects.search import VectorSearch
+from ffai.objects.searching.search import VectorSearch
+from ffai.objects.searching.vector_index import VectorIndex
 from ffai.objects.steps import Place
-from ffai.objects.vector_index import VectorIndex
+from ffai.objects.vectors.embedding import columns_embedded, hash_of, texts_of
 from tests.objects.desk import Base
 from tests.objects.memory_places import clock, memory, place  # noqa: F401
 

@@ -10,13 +10,13 @@ from sqlalchemy import Engine, ForeignKey, create_engine, func, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship, sessionmaker
 from sqlmodel import Field, SQLModel
 
-from ffai.objects.changes import Changes
 from ffai.objects.declaration import AI, Embedded, Sensitive
-from ffai.objects.generation import Generation
-from ffai.objects.kinds import Kinds
 from ffai.objects.steps import Place
 from ffai.objects.tables import Tables
-from ffai.objects.work import Round, work_flow
+from ffai.objects.vectors.changes import Changes
+from ffai.objects.vectors.generation import Generation
+from ffai.objects.vectors.kinds import Kinds
+from ffai.objects.vectors.work import Round, work_flow
 from ffai.testing import FakeEmbedder
 
 

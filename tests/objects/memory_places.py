@@ -13,7 +13,7 @@ from sqlalchemy import NullPool, create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from ffai.objects.record_memory import RecordMemory
+from ffai.objects.memory.record_memory import RecordMemory
 from ffai.objects.tables import Tables
 
 

@@ -16,8 +16,8 @@ from sqlalchemy.pool import StaticPool
 
 from ffai.chat.reply import ChatReply, TokenUsage
 from ffai.errors import ArgumentTypeError, ConfigError, InvalidArgumentError, MalformedReply, ToolLoopLimit
-from ffai.objects.asker import Asker
-from ffai.objects.tools import ai_tool
+from ffai.objects.asking.asker import Asker
+from ffai.objects.asking.tools import ai_tool
 from ffai.testing import AsyncFakeClient, FakeClient
 from tests.objects.asked import (
     AUTHORS_SECRET,

@@ -15,12 +15,12 @@ from sqlalchemy.engine import URL
 from sqlalchemy.orm import Session
 
 from ffai.errors import ConfigError, InvalidArgumentError
-from ffai.objects.backends import backend_of
-from ffai.objects.embedding import Space
-from ffai.objects.pgvector import Pgvector
-from ffai.objects.search import VectorSearch
-from ffai.objects.tenancy import Tenancy
-from ffai.objects.vector_index import VectorIndex
+from ffai.objects.filtering.tenancy import Tenancy
+from ffai.objects.searching.backends import backend_of
+from ffai.objects.searching.pgvector import Pgvector
+from ffai.objects.searching.search import VectorSearch
+from ffai.objects.searching.vector_index import VectorIndex
+from ffai.objects.vectors.embedding import Space
 from tests.objects.conftest import Database, Index, embed, run_in
 from tests.objects.deg import Deg
 from tests.objects.desk import Article, Base

@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from ffai.objects.backfill import Backfill, backfill_flow
-from ffai.objects.embedding import Space
-from ffai.objects.status import drop_other_spaces, status
+from ffai.objects.vectors.backfill import Backfill, backfill_flow
+from ffai.objects.vectors.embedding import Space
+from ffai.objects.vectors.status import drop_other_spaces, status
 from ffai.testing import FakeEmbedder
 from tests.objects.library import Animal, Dog, Library, Note, Page
 

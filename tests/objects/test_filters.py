@@ -17,8 +17,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldError
 from ffai.objects.declaration import AI, declared_of
-from ffai.objects.filters import condition_of
-from ffai.objects.ordering import order_of
+from ffai.objects.filtering.filters import condition_of
+from ffai.objects.filtering.ordering import order_of
 from tests.objects.guarded_models import Article, Author, Editor, Note, State, desk, found
 
 OPERATORS = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "like", "ilike", "contains", "icontains"]

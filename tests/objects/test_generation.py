@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ffai.errors import BadVectorError, EmbeddingError, InvalidArgumentError, SensitiveFieldError
-from ffai.objects.embedding import hash_of
+from ffai.objects.vectors.embedding import hash_of
 from ffai.testing import FakeEmbedder
 from tests.objects.library import Article, Hero, Library, Note
 

@@ -66,8 +66,8 @@ from sqlmodel import select as select_of_sqlmodel
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldError, UnsafeFilterError
 from ffai.objects.declaration import AI
-from ffai.objects.filters import condition_of
-from ffai.objects.guard import check_expression
+from ffai.objects.filtering.filters import condition_of
+from ffai.objects.filtering.guard import check_expression
 from tests.objects.guarded_models import (
     SECRETS,
     Article,

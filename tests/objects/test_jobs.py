@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ffai.objects.embedding import hash_of
-from ffai.objects.work import Work
+from ffai.objects.vectors.embedding import hash_of
+from ffai.objects.vectors.work import Work
 from ffai.testing import FakeEmbedder
 from tests.objects.library import Library, Note
 

@@ -17,9 +17,9 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
-from ffai.objects.confidence import Confidence
-from ffai.objects.learning import LearningMemory
-from ffai.objects.record_memory import RecordMemory
+from ffai.objects.memory.confidence import Confidence
+from ffai.objects.memory.learning import LearningMemory
+from ffai.objects.memory.record_memory import RecordMemory
 from tests.objects.memory_places import Article, Clock, Parser, Place
 
 A = Article(id="a-1")

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from sqlalchemy import StaticPool, create_engine
 
-from ffai.objects.memory_options import UNSET
-from ffai.objects.memory_paths import ancestors
-from ffai.objects.record_memory import RecordMemory
+from ffai.objects.memory.options import UNSET
+from ffai.objects.memory.paths import ancestors
+from ffai.objects.memory.record_memory import RecordMemory
 from tests.objects.memory_places import Article, Clock
 
 A = Article(id="a-1")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Column, Engine, MetaData, String, Table, create_engine, delete, insert, select
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
-from ffai.objects.memory_paths import ancestors, check_key, check_scope, within
+from ffai.objects.memory.paths import ancestors, check_key, check_scope, within
 
 part = st.text(alphabet="aAbB_%.\\*?[é☕😀ßẞ", min_size=1, max_size=3)
 scopes = st.lists(part, min_size=1, max_size=4).map("/".join)

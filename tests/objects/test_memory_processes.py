@@ -14,8 +14,8 @@ import pytest
 from sqlalchemy import ColumnElement, Engine, create_engine, event, insert, true
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from ffai.objects.learning import LearningMemory
-from ffai.objects.record_memory import RecordMemory
+from ffai.objects.memory.learning import LearningMemory
+from ffai.objects.memory.record_memory import RecordMemory
 from ffai.objects.tables import Tables
 from tests.objects.memory_places import Article, Clock
 
@@ -165,8 +165,8 @@ def test_under_a_rule_too_outcomes_reported_at_once_all_count(engine: Engine) ->
 REPORTER = """
 import sys
 from sqlalchemy import create_engine
-from ffai.objects.learning import LearningMemory
-from ffai.objects.record_memory import RecordMemory
+from ffai.objects.memory.learning import LearningMemory
+from ffai.objects.memory.record_memory import RecordMemory
 from tests.objects.memory_places import Article
 
 learning = LearningMemory(RecordMemory(create_engine(sys.argv[1])), Article(id="a-1"))

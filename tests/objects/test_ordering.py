@@ -10,7 +10,7 @@ from sqlalchemy import case, column, func, select, text
 from sqlalchemy.orm import Session, aliased
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldError, UnsafeFilterError
-from ffai.objects.ordering import columns_of, order_of
+from ffai.objects.filtering.ordering import columns_of, order_of
 from tests.objects.guarded_models import Article, Author, Badge, Editor, Note, desk, tagging
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
-from ffai.objects.payload import NOTE, payload_of
+from ffai.objects.asking.payload import NOTE, payload_of
 
 leaves = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(-1e6, 1e6) | st.text(max_size=300)
 values = st.recursive(

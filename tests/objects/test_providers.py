@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ffai.errors import ModelUnavailableError
-from ffai.objects.providers import embedder_for
 from ffai.objects.settings import StoreSettings
+from ffai.objects.vectors.providers import embedder_for
 from ffai.testing import FakeClient
 from tests.core.embeddings.servers import Provider
 

@@ -20,8 +20,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship,
 from sqlalchemy.orm.exc import DetachedInstanceError
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldError
+from ffai.objects.asking.public import Scrubber, public_of, public_value
 from ffai.objects.declaration import AI, Sensitive
-from ffai.objects.public import Scrubber, public_of, public_value
 from tests.objects.asked import AUTHORS_SECRET, SECRET, Article, Author, Memo, article, session
 
 

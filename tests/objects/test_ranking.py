@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, create_engine, delete, insert
 from sqlalchemy.orm import Session
 
-from ffai.objects.backends import Backend, backend_of
-from ffai.objects.ranking import Best
-from ffai.objects.search import VectorSearch
+from ffai.objects.filtering.tenancy import Tenancy
+from ffai.objects.searching.backends import Backend, backend_of
+from ffai.objects.searching.ranking import Best
+from ffai.objects.searching.search import VectorSearch
 from ffai.objects.steps import Place
-from ffai.objects.tenancy import Tenancy
 from tests.objects.deg import Deg
 from tests.objects.desk import Base, Page
 

@@ -18,9 +18,9 @@ from sqlalchemy.orm import Session
 from sqlmodel import Field, SQLModel
 
 from ffai.errors import ArgumentTypeError, FFAIError, InvalidArgumentError
-from ffai.objects.learning import LearningMemory
-from ffai.objects.memory_options import UNSET
-from ffai.objects.record_memory import RecordMemory
+from ffai.objects.memory.learning import LearningMemory
+from ffai.objects.memory.options import UNSET
+from ffai.objects.memory.record_memory import RecordMemory
 from tests.objects.memory_places import Article, Clock, Parser, Place
 
 A = Article(id="a-1")

@@ -17,10 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session, with_loader_criteria
 
 from ffai.errors import ArgumentTypeError, DimensionError, InvalidArgumentError, SensitiveFieldError
-from ffai.objects.search import VectorSearch
+from ffai.objects.filtering.tenancy import Tenancy
+from ffai.objects.searching.search import VectorSearch
+from ffai.objects.searching.vector_index import VectorIndex
 from ffai.objects.steps import AsyncPlace
-from ffai.objects.tenancy import Tenancy
-from ffai.objects.vector_index import VectorIndex
 from tests.objects.conftest import Database, Index, embed, run_in
 from tests.objects.deg import Deg
 from tests.objects.desk import SECRET, Article, Author, Base, Cell, Draft, Film, Note, Page, Work

@@ -16,7 +16,7 @@ from sqlalchemy import and_, event, false, or_, select, text, true
 from sqlalchemy.orm import Session
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, ScopeValidationError
-from ffai.objects.tenancy import Tenancy, check_visible, not_there
+from ffai.objects.filtering.tenancy import Tenancy, check_visible, not_there
 from tests.objects.guarded_models import Article, Author, Editor, Note, Person, Tag, desk, found
 
 
@@ -179,7 +179,7 @@ def test_two_rules_make_one_tenant() -> None:
 
 def test_a_tenant_is_called_the_same_in_every_process() -> None:
     program = """
-from ffai.objects.tenancy import Tenancy
+from ffai.objects.filtering.tenancy import Tenancy
 from tests.objects.guarded_models import Article
 print(Tenancy({Article: lambda: Article.tenant_id.in_({"a", "b", "c", "d", "e"})}).tenant(Article))
 """

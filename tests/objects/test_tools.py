@@ -7,8 +7,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldError
+from ffai.objects.asking.tools import ai_tool, tools_of
 from ffai.objects.declaration import AI
-from ffai.objects.tools import ai_tool, tools_of
 from tests.objects.asked import Article, Memo
 
 

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ffai.objects.work import Work
-from ffai.objects.worker import Worker
+from ffai.objects.vectors.work import Work
+from ffai.objects.vectors.worker import Worker
 from tests.objects.library import Library
 
 ROOT = Path(__file__).parents[2]
@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 COMMIT = """
 import sys
 from pathlib import Path
-from ffai.objects.work import Work
-from ffai.objects.worker import Worker
+from ffai.objects.vectors.work import Work
+from ffai.objects.vectors.worker import Worker
 from ffai.testing import FakeEmbedder
 from tests.objects.library import Library, Note
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffai.errors import MalformedReply
-from ffai.objects.verdict import read_verdict
+from ffai.objects.asking.verdict import read_verdict
 
 
 @pytest.mark.parametrize("verdict", [True, False])

@@ -9,12 +9,12 @@ from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_asyn
 from sqlalchemy.orm import Session
 
 from ffai.errors import ClosedError
-from ffai.objects.async_worker import AsyncWorker
-from ffai.objects.changes import Changes
-from ffai.objects.kinds import Kinds
 from ffai.objects.tables import Tables
-from ffai.objects.work import Work
-from ffai.objects.worker import InCall, Worker, runs_beside
+from ffai.objects.vectors.async_worker import AsyncWorker
+from ffai.objects.vectors.changes import Changes
+from ffai.objects.vectors.kinds import Kinds
+from ffai.objects.vectors.work import Work
+from ffai.objects.vectors.worker import InCall, Worker, runs_beside
 from ffai.testing import FakeEmbedder
 from tests.objects.library import KINDS, Library, Note, create_all
 

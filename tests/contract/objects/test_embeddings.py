@@ -11,7 +11,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from ffai.errors import EmbeddingError, SensitiveFieldError
 from ffai.objects import AI, AIRecord, Embedded, Sensitive
-from ffai.objects.embedding import hash_of
+from ffai.objects.vectors.embedding import hash_of
 from ffai.testing import FakeEmbedder
 from tests.contract.objects.degrees import Degrees
 from tests.contract.objects.world import Waiting, World, added

@@ -1,0 +1,1 @@
+"""Which records are meant: filters, orders and tenant rules, behind a guard."""

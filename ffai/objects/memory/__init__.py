@@ -1,0 +1,1 @@
+"""What records remember and learn."""

@@ -1,0 +1,1 @@
+"""Making and keeping the vectors of records."""
