@@ -26,21 +26,22 @@ def require(module: str, *, extra: str) -> ModuleType:
 
 
 def lazy_exports(
-    package: str, exports: Mapping[str, str], *, needs: tuple[str, str] | None = None
+    package: str, exports: Mapping[str, str], *, needs: str | None = None, extra: str = ""
 ) -> Callable[[str], Any]:
     """Give a package a ``__getattr__`` that imports each public name when it is first asked for.
 
     Args:
         package: the package's ``__name__``.
         exports: public name to the module that defines it.
-        needs: an optional package without which none of them works, and the extra that brings it.
+        needs: an optional package without which none of them works.
+        extra: the extra that brings it.
     """
 
     def getattr_(name: str) -> Any:
         if name not in exports:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if needs is not None:
-            require(needs[0], extra=needs[1])
+            require(needs, extra=extra)
         return getattr(import_module(exports[name]), name)
 
     return getattr_

@@ -47,7 +47,7 @@ WAITING = {
     FallbackClient: {"generate_response", "stream_response"},
 }
 AT_ONCE = {
-    FFAI: {"set_client", "scoped"},
+    FFAI: {"set_client", "scoped", "records"},
     Memory: {
         "count",
         "clear",

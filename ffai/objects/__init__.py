@@ -74,5 +74,6 @@ __getattr__ = lazy_exports(
         "VectorIndex": "ffai.objects.searching.vector_index",
         "ai_tool": "ffai.objects.asking.tools",
     },
-    needs=("sqlalchemy", "objects"),
+    needs="sqlalchemy",
+    extra="objects",
 )
