@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,17 +23,6 @@ def code_of(page: Path) -> str:
         for offset, line in enumerate(block[1].splitlines()):
             lines[start + offset] = line
     return "\n".join(lines)
-
-
-@pytest.fixture(scope="session")
-def hub_cache(minilm_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model cache as a download leaves it."""
-    cache = tmp_path_factory.mktemp("cache")
-    model, commit = cache / "models--Qdrant--all-MiniLM-L6-v2-onnx", "0" * 40
-    (model / "refs").mkdir(parents=True)
-    (model / "refs/main").write_text(commit)
-    shutil.copytree(minilm_folder, model / "snapshots" / commit)
-    return cache
 
 
 @pytest.mark.live
