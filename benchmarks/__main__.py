@@ -14,6 +14,7 @@ from benchmarks import (
     growth,
     hybrid,
     importing,
+    objects,
     opening,
     persisting,
     rivals,
@@ -35,6 +36,7 @@ PARTS = (
     opening,
     footprint,
     persisting,
+    objects,
     rivals,
 )
 

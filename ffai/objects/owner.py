@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from sqlalchemy import ColumnElement, Dialect, String, cast, func
+from sqlalchemy import ColumnElement, Dialect, Integer, String, Uuid, and_, cast, func, type_coerce
 from sqlalchemy import inspect as inspected
 from sqlalchemy.types import TypeEngine
 
@@ -84,6 +84,26 @@ def key_column(kind: type[Any]) -> ColumnElement[str]:
         return columns[0]
     escaped = [func.replace(func.replace(column, "%", "%25"), "/", "%2F") for column in columns]
     return reduce(lambda key, column: key + "/" + column, escaped)
+
+
+def is_owned(kind: type[Any], owner_id: ColumnElement[str], dialect: Dialect) -> ColumnElement[bool]:
+    """Return the condition that a row belongs to the record of the class beside it.
+
+    Args:
+        kind: the mapped class.
+        owner_id: the row's column with the key.
+        dialect: of the database. SQLite looks a record up by its index only where the key itself is compared: measured,
+            a search among 2,000 records with whole numbers for keys took 270 ms with the text alone, 10 ms so.
+    """
+    same = owner_id == key_column(kind)
+    columns = mapper_of(kind).primary_key
+    if dialect.name != "sqlite" or len(columns) != 1:
+        return same
+    if isinstance(columns[0].type, Integer):
+        return and_(same, columns[0] == cast(owner_id, Integer))
+    if isinstance(columns[0].type, Uuid):
+        return and_(same, type_coerce(columns[0], String) == owner_id)
+    return same
 
 
 def _as_text(column: ColumnElement[Any]) -> ColumnElement[str]:

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import ScalarResult, select
-from sqlalchemy.orm import Session
 
 from ffai.chat.flow import Flow
 from ffai.core.arguments import check_whole
+from ffai.errors import InvalidArgumentError
+from ffai.objects.declaration import mapper_of
 from ffai.objects.filtering.filters import Where, condition_of
 from ffai.objects.filtering.ordering import OrderBy, columns_of, order_of
 from ffai.objects.filtering.tenancy import Tenancy
-from ffai.objects.owner import key_column, key_of
+from ffai.objects.searching.source import identity_in
 from ffai.objects.searching.winners import load_shown
 from ffai.objects.steps import InDatabase, Step, given
 
@@ -35,13 +36,14 @@ class Reading(Generic[T]):
     def get_flow(self, identity: Any) -> Flow[Step, T | None]:
         """Make a flow that gives the record with a primary key, or ``None``."""
         conditions = self._tenancy.condition(self._kind)
-
-        def get(session: Session) -> T | None:
-            key = key_of(self._kind, identity, session.get_bind().dialect)
-            found = self._loaded(session.scalars(select(self._kind).where(key_column(self._kind) == key, *conditions)))
-            return found[0] if found else None
-
-        return given(InDatabase(get))
+        try:
+            values = identity_in(self._kind, identity)
+        except InvalidArgumentError:  # no record can have such a key
+            return None
+        this = [column == value for column, value in zip(mapper_of(self._kind).primary_key, values, strict=True)]
+        statement = select(self._kind).where(*this, *conditions)
+        found: list[T] = yield from given(InDatabase(lambda session: self._loaded(session.scalars(statement))))
+        return found[0] if found else None
 
     def list_flow(self, where: Where, order_by: OrderBy, limit: int | None, offset: int) -> Flow[Step, list[T]]:
         """Make a flow that gives records in order: that of ``order_by``, then of the primary key."""

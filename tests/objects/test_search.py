@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -473,3 +474,22 @@ def test_a_hit_without_its_secret_is_loaded_without_it(waiting_database, deg):
     index.search("deg:0")
     assert asked
     assert not [statement for statement in asked if "source_token" in statement]
+
+
+@pytest.mark.parametrize("kind", [Page, Film], ids=["whole numbers", "UUIDs"])
+def test_records_are_looked_up_by_the_index_of_their_keys(tmp_path: Path, kind: type[Any]) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path}/app.db")
+    Base.metadata.create_all(engine)
+    index = VectorIndex(engine, kind, Deg())
+    index.create_all()
+    ranked: list[tuple[str, Any]] = []
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def executed(_: Any, __: Any, statement: str, parameters: Any, *___: Any) -> None:
+        ranked.append((statement, parameters))
+
+    index.search("deg:0")
+    statement, parameters = next(each for each in ranked if "JOIN ai_vectors" in each[0])
+    with engine.connect() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+    assert not [row for row in plan if "SCAN" in row[-1]]

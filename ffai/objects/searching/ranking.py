@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Result, Select, Table, and_, select, type_coerce
+from sqlalchemy import ColumnElement, Connection, Dialect, Result, Select, Table, and_, select, type_coerce
 from sqlalchemy.orm import Session
 from sqlalchemy.types import NullType
 
 from ffai.core.similarity import Vector, candidates, cosine, rounding_bound, unit
 from ffai.objects.declaration import declared_of, mapper_of
-from ffai.objects.owner import key_column
+from ffai.objects.owner import is_owned, key_column
 from ffai.objects.tables import Float32Blob, as_floats
 from ffai.objects.vectors.embedding import Space
 
@@ -41,6 +41,7 @@ class Wanted:
     """What is ranked: the records of a class within conditions, by one of their vectors."""
 
     kind: type[Any]
+    dialect: Dialect
     field: str
     space: Space
     """Whose dimensions are those of the query."""
@@ -66,14 +67,20 @@ class Wanted:
         """How many columns the primary key has."""
         return len(mapper_of(self.kind).primary_key)
 
+    def within(self, vectors: Table) -> list[ColumnElement[bool]]:
+        """Return the conditions that a vector is one of those that are compared."""
+        of_class = vectors.c.owner_type == declared_of(self.kind).owner_type
+        return [of_class, vectors.c.field == self.field, *self.space.within(vectors)]
+
     def of_record(self, vectors: Table) -> ColumnElement[bool]:
-        """Return the condition that a vector is the one of the record beside it."""
-        return and_(
-            vectors.c.owner_type == declared_of(self.kind).owner_type,
-            vectors.c.owner_id == key_column(self.kind),
-            vectors.c.field == self.field,
-            *self.space.within(vectors),
-        )
+        """Return the condition that a vector is the one of the record beside it.
+
+        Where records are narrowed, they come first, and their vectors are looked up; else the vectors come first.
+        """
+        owner_id = vectors.c.owner_id
+        narrowed = bool(self.conditions)
+        its = owner_id == key_column(self.kind) if narrowed else is_owned(self.kind, owner_id, self.dialect)
+        return and_(its, *self.within(vectors))
 
     def rows(self, vectors: Table, *columns: ColumnElement[Any]) -> Select[Any]:
         """Return the query of all that is ranked: the primary key, then the columns asked for."""

@@ -270,6 +270,7 @@ class VectorSearch(Generic[T]):
 
     def _wanted(self, asked: _Asked, query: Vector, without: str | None = None) -> Wanted:
         return Wanted(
+            dialect=self.backend.dialect,
             kind=self.kind,
             field=asked.field,
             space=Space(Space.of(self.embedder).model, query.size),

@@ -12,6 +12,7 @@ from sqlalchemy.orm.strategy_options import _AbstractLoad
 from sqlalchemy.sql.visitors import iterate
 
 from ffai.objects.declaration import SENSITIVE, declared_of, mapper_of
+from ffai.objects.owner import key_of
 from ffai.objects.searching.hit import Hit
 from ffai.objects.searching.ranking import Scored, Wanted
 from ffai.objects.vectors.embedding import columns_embedded, hash_of, texts_of
@@ -28,24 +29,32 @@ def hits_of(connection: Connection, vectors: Table, wanted: Wanted, scored: Sequ
     Returns:
         In the order given; a record that has gone is left out.
     """
-    found: dict[tuple[Any, ...], tuple[Any, str]] = {}
+    found: dict[tuple[Any, ...], Any] = {}
+    hashes: dict[str, str] = {}
     keys, options = wanted.keys(), _options(wanted.kind)
+    texts = {one.identity: key_of(wanted.kind, one.identity, connection.dialect) for one in scored}
     with Session(bind=connection, join_transaction_mode="rollback_only", autoflush=False) as fresh:
-        for identities in _parts([one.identity for one in scored], max(1, _AT_ONCE // len(keys))):
+        for identities in _parts(list(texts), max(1, _AT_ONCE // len(keys))):
             these = keys[0].in_([one for (one,) in identities]) if len(keys) == 1 else tuple_(*keys).in_(identities)
-            asked = select(wanted.kind, *keys, vectors.c.content_hash).join(vectors, wanted.of_record(vectors))
-            for record, *identity, content_hash in fresh.execute(asked.where(these).options(*options)).unique():
-                found[tuple(identity)] = record, content_hash
-        load_shown([record for record, _ in found.values()])
+            for record, *identity in fresh.execute(select(wanted.kind, *keys).where(these).options(*options)).unique():
+                found[tuple(identity)] = record
+            hashes |= _hashes(connection, vectors, wanted, [texts[identity] for identity in identities])
+        load_shown(list(found.values()))
         _load_rest(fresh)
         _hide(fresh)
         fresh.expunge_all()
     return [
-        Hit(record, one.similarity, stale=_text_hash(record, wanted) != content_hash)
+        Hit(record, one.similarity, stale=_text_hash(record, wanted) != hashes.get(texts[one.identity]))
         for one in scored
-        if one.identity in found
-        for record, content_hash in (found[one.identity],)
+        if (record := found.get(one.identity)) is not None
     ]
+
+
+def _hashes(connection: Connection, vectors: Table, wanted: Wanted, keys: Sequence[str]) -> dict[str, str]:
+    """Return the hashes of the texts that vectors were made of: asked for apart, by their keys alone."""
+    these = *wanted.within(vectors), vectors.c.owner_id.in_(keys)
+    rows = connection.execute(select(vectors.c.owner_id, vectors.c.content_hash).where(*these))
+    return {row.owner_id: row.content_hash for row in rows}
 
 
 def _text_hash(record: Any, wanted: Wanted) -> str | None:

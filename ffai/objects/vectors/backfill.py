@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import ColumnElement, delete, func, select, tuple_
+from sqlalchemy import DDL, ColumnElement, delete, func, select, tuple_
 
 from ffai.chat.flow import Flow
 from ffai.core.arguments import check_whole
@@ -79,6 +79,8 @@ def backfill_flow(
     while True:
         page: _Page = yield from given(InDatabase(pages.next))
         if not page.keys:
+            if tally.generated:
+                yield from given(InDatabase(lambda session: _count_anew(connection_of(session, generation.kind))))
             return tally.result()
         outcomes = yield from embedded_or_refused(generation.embedder, page.wanted(), split_outages=True)
         if page.todo or page.blank:
@@ -89,6 +91,15 @@ def backfill_flow(
         for outcome in outcomes.values():
             if isinstance(outcome, Exception) and concerns_every_text(outcome):
                 raise outcome
+
+
+def _count_anew(connection: Connection) -> None:
+    """Let Postgres look at the vectors now, and not in a minute.
+
+    Until then it takes them for a few: measured, a search with a filter among 20,000 took 1.6 s, and then 10 ms.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(DDL("ANALYZE ai_vectors"))
 
 
 def delete_orphans(connection: Connection, generation: Generation) -> None:
