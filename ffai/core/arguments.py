@@ -15,6 +15,7 @@ _EARLIEST, _LATEST = -62_135_596_800.0, 253_402_300_800.0
 """The years 1 to 9999, in seconds since the epoch: what a calendar date can say."""
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Mapping[str, Any])
 
 
 def check_whole(name: str, value: Any, *, least: int | None = None) -> int:
@@ -180,6 +181,31 @@ def check_search(query: Any, top_k: Any, threshold: Any, wait: Any) -> None:
         check_number("threshold", threshold)
     if wait is not None:
         check_number("wait", wait, least=0.0)
+
+
+def known_keywords(method: str, keywords: K, kind: type) -> K:
+    """Return the keyword arguments of a call, after a look whether they are known.
+
+    Args:
+        method: what was called.
+        keywords: what it was called with.
+        kind: the ``TypedDict`` that says what there is.
+
+    Raises:
+        ArgumentTypeError: there is no such argument; names those that there are.
+
+    Examples:
+        >>> from typing import TypedDict
+        >>> class Near(TypedDict, total=False):
+        ...     limit: int
+        >>> known_keywords("search", {"lmit": 3}, Near)
+        Traceback (most recent call last):
+        ffai.errors.ArgumentTypeError: search() has no argument 'lmit'; there are limit.
+    """
+    known: list[str] = list(kind.__annotations__)
+    if unknown := sorted(set(keywords) - set(known)):
+        raise ArgumentTypeError(f"{method}() has no argument {unknown[0]!r}; there are {', '.join(known)}.")
+    return keywords
 
 
 def from_keywords(kind: type[T], keywords: Mapping[str, Any]) -> T:

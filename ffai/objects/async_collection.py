@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from ffai.chat.flow import Flow
+from ffai.core.arguments import known_keywords
 from ffai.objects.has_memory import AwaitedHasMemory, Owned
 from ffai.objects.reading import Reading
 from ffai.objects.searching.options import Near, Similar
@@ -62,19 +63,22 @@ class AsyncCollection(AwaitedHasMemory, Generic[T]):
 
     async def semantic_search(self, query: str, **options: Unpack[Near]) -> list[Hit[T]]:
         """Await :meth:`Collection.semantic_search`."""
-        return await self._hits(self._store.wiring.search(self._kind).semantic_flow(query, **options))
+        known = known_keywords("semantic_search", options, Near)
+        return await self._hits(self._store.wiring.search(self._kind).semantic_flow(query, **known))
 
     search = semantic_search
 
     async def find_similar(self, record: T | Any, **options: Unpack[Similar]) -> list[Hit[T]]:
         """Await :meth:`Collection.find_similar`."""
-        return await self._hits(self._store.wiring.search(self._kind).similar_flow(record, **options))
+        known = known_keywords("find_similar", options, Similar)
+        return await self._hits(self._store.wiring.search(self._kind).similar_flow(record, **known))
 
     async def find_similar_to_vector(
         self, vector: Sequence[float] | NDArray[Any], **options: Unpack[Near]
     ) -> list[Hit[T]]:
         """Await :meth:`Collection.find_similar_to_vector`."""
-        return await self._hits(self._store.wiring.search(self._kind).to_vector_flow(vector, **options))
+        known = known_keywords("find_similar_to_vector", options, Near)
+        return await self._hits(self._store.wiring.search(self._kind).to_vector_flow(vector, **known))
 
     # Asking
 

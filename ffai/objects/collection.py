@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from ffai.chat.flow import Flow
+from ffai.core.arguments import known_keywords
 from ffai.objects.has_memory import HasMemory, Owned
 from ffai.objects.reading import Reading
 from ffai.objects.searching.options import Near, Similar
@@ -105,7 +106,8 @@ class Collection(HasMemory, Generic[T]):
             SensitiveFieldError, UnsafeFilterError: the condition can't be used.
             EmbeddingError: the model failed.
         """
-        return self._hits(self._store.wiring.search(self._kind).semantic_flow(query, **options))
+        known = known_keywords("semantic_search", options, Near)
+        return self._hits(self._store.wiring.search(self._kind).semantic_flow(query, **known))
 
     search = semantic_search
 
@@ -120,7 +122,8 @@ class Collection(HasMemory, Generic[T]):
             InvalidArgumentError: there is no such record, or it has no vector of this field yet; and as for
                 `semantic_search`.
         """
-        return self._hits(self._store.wiring.search(self._kind).similar_flow(record, **options))
+        known = known_keywords("find_similar", options, Similar)
+        return self._hits(self._store.wiring.search(self._kind).similar_flow(record, **known))
 
     def find_similar_to_vector(self, vector: Sequence[float] | NDArray[Any], **options: Unpack[Near]) -> list[Hit[T]]:
         """Find records near a vector, shape ``(dim,)``; see `semantic_search`.
@@ -128,7 +131,8 @@ class Collection(HasMemory, Generic[T]):
         Raises:
             BadVectorError: it has another size than the stored ones, is all zeros, or not finite.
         """
-        return self._hits(self._store.wiring.search(self._kind).to_vector_flow(vector, **options))
+        known = known_keywords("find_similar_to_vector", options, Near)
+        return self._hits(self._store.wiring.search(self._kind).to_vector_flow(vector, **known))
 
     # Asking
 

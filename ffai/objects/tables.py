@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,9 +22,13 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from ffai.errors import ConfigError
+
 _NAME, _KEY = 200, 255
+_NAMES = ("ai_vector_jobs", "ai_vectors", "ai_memories")
 
 
 class Float32Blob(TypeDecorator[Any]):
@@ -125,3 +131,19 @@ class Tables:
             UniqueConstraint("owner_type", "owner_id", "tenant", "scope", "key", "version"),
             Index("ix_ai_memories_expires_at", "expires_at"),
         )
+
+
+@contextmanager
+def telling_of_missing_tables() -> Iterator[None]:
+    """Say what to do where a database has not got the tables.
+
+    Raises:
+        ConfigError: they are missing.
+    """
+    try:
+        yield
+    except (OperationalError, ProgrammingError) as error:
+        name = next((name for name in _NAMES if name in str(error.orig)), None)
+        if name is None or "column" in str(error.orig):
+            raise
+        raise ConfigError("the database", name, "there is no such table. Run store.create_all() once.") from error

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlalchemy.orm import Session
 
 from ffai.chat.flow import Flow
+from ffai.core.arguments import known_keywords
 from ffai.errors import ArgumentTypeError
 from ffai.objects.memory.entry import MemoryEntry
 from ffai.objects.memory.flows import MemoryFlows
@@ -89,11 +90,13 @@ class RecordMemory:
         Raises:
             ArgumentTypeError, InvalidArgumentError: an argument can't be used; nothing is written.
         """
-        self.run(self.flows.remember_flow(whose, scope, key, value, **options))
+        self.run(self.flows.remember_flow(whose, scope, key, value, **known_keywords("remember", options, Remembering)))
 
     async def aremember(self, whose: object, scope: str, key: str, value: Any, **options: Unpack[Remembering]) -> None:
         """Write a value; see `remember`."""
-        await self.arun(self.flows.remember_flow(whose, scope, key, value, **options))
+        await self.arun(
+            self.flows.remember_flow(whose, scope, key, value, **known_keywords("remember", options, Remembering))
+        )
 
     def recall(self, whose: object, scope: str, key: str, **options: Unpack[Recalling]) -> Any:
         """Return a value: that of the surest version, and of the newest of these.
@@ -108,21 +111,27 @@ class RecordMemory:
         Raises:
             ArgumentTypeError, InvalidArgumentError: an argument can't be used.
         """
-        return self.run(self.flows.recall_flow(whose, scope, key, **options))
+        return self.run(self.flows.recall_flow(whose, scope, key, **known_keywords("recall", options, Recalling)))
 
     async def arecall(self, whose: object, scope: str, key: str, **options: Unpack[Recalling]) -> Any:
         """Return a value; see `recall`."""
-        return await self.arun(self.flows.recall_flow(whose, scope, key, **options))
+        return await self.arun(
+            self.flows.recall_flow(whose, scope, key, **known_keywords("recall", options, Recalling))
+        )
 
     def recall_entry(self, whose: object, scope: str, key: str, **options: Unpack[Choosing]) -> MemoryEntry | None:
         """Return what `recall` finds, with all that is known of it; ``None`` where there is nothing."""
-        return self.run(self.flows.recall_entry_flow(whose, scope, key, **options))
+        return self.run(
+            self.flows.recall_entry_flow(whose, scope, key, **known_keywords("recall_entry", options, Choosing))
+        )
 
     async def arecall_entry(
         self, whose: object, scope: str, key: str, **options: Unpack[Choosing]
     ) -> MemoryEntry | None:
         """Return what `arecall` finds; see `recall_entry`."""
-        return await self.arun(self.flows.recall_entry_flow(whose, scope, key, **options))
+        return await self.arun(
+            self.flows.recall_entry_flow(whose, scope, key, **known_keywords("recall_entry", options, Choosing))
+        )
 
     def recall_all(self, whose: object, scope: str | None = None, **options: Unpack[Listing]) -> dict[str, Any]:
         """Return the values of a scope by their keys; of all scopes where none is named.
@@ -137,19 +146,21 @@ class RecordMemory:
         Raises:
             ArgumentTypeError, InvalidArgumentError: an argument can't be used.
         """
-        return self.run(self.flows.recall_all_flow(whose, scope, **options))
+        return self.run(self.flows.recall_all_flow(whose, scope, **known_keywords("recall_all", options, Listing)))
 
     async def arecall_all(self, whose: object, scope: str | None = None, **options: Unpack[Listing]) -> dict[str, Any]:
         """Return the values of a scope; see `recall_all`."""
-        return await self.arun(self.flows.recall_all_flow(whose, scope, **options))
+        return await self.arun(
+            self.flows.recall_all_flow(whose, scope, **known_keywords("recall_all", options, Listing))
+        )
 
     def entries(self, whose: object, scope: str | None = None, **options: Unpack[Listing]) -> list[MemoryEntry]:
         """Return every memory that `recall_all` chooses from, by scope and key, the best version first."""
-        return self.run(self.flows.entries_flow(whose, scope, **options))
+        return self.run(self.flows.entries_flow(whose, scope, **known_keywords("entries", options, Listing)))
 
     async def aentries(self, whose: object, scope: str | None = None, **options: Unpack[Listing]) -> list[MemoryEntry]:
         """Return every memory; see `entries`."""
-        return await self.arun(self.flows.entries_flow(whose, scope, **options))
+        return await self.arun(self.flows.entries_flow(whose, scope, **known_keywords("entries", options, Listing)))
 
     def forget(self, whose: object, scope: str, key: str) -> int:
         """Delete every version of a memory; return how many there were."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import DDL, ColumnElement, delete, func, select, tuple_
+from sqlalchemy import ColumnElement, delete, func, select, tuple_
+from sqlalchemy import text as sql
 
 from ffai.chat.flow import Flow
 from ffai.core.arguments import check_whole
@@ -99,7 +100,7 @@ def _count_anew(connection: Connection) -> None:
     Until then it takes them for a few: measured, a search with a filter among 20,000 took 1.6 s, and then 10 ms.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(DDL("ANALYZE ai_vectors"))
+        connection.execute(sql("ANALYZE ai_vectors"))
 
 
 def delete_orphans(connection: Connection, generation: Generation) -> None:

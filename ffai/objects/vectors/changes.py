@@ -11,7 +11,7 @@ from sqlalchemy import inspect as inspected
 from sqlalchemy.orm import SessionTransaction
 
 from ffai.objects.declaration import mapper_of
-from ffai.objects.tables import Tables
+from ffai.objects.tables import Tables, telling_of_missing_tables
 from ffai.objects.vectors.bulk import run_bulk
 from ffai.objects.vectors.changed_rows import Changed, write_changes
 from ffai.objects.vectors.kinds import Kinds
@@ -35,7 +35,7 @@ class Changes:
 
     Examples:
         >>> from sqlalchemy.orm import sessionmaker
-        >>> from ffai.objects.tables import Tables
+        >>> from ffai.objects.tables import Tables, telling_of_missing_tables
         >>> from ffai.testing import FakeEmbedder
         >>> changes = Changes(Tables(), Kinds(list, lambda kind: FakeEmbedder()), lambda: print("there are jobs"))
         >>> Session = sessionmaker()
@@ -98,7 +98,9 @@ class Changes:
         for changed in ordered:
             connection = connection_of(session, changed.kind)
             jobs = self._kinds.generates(changed.kind)
-            if write_changes(connection, self._tables, changed, jobs, self._clock()):
+            with telling_of_missing_tables():
+                wrote = write_changes(connection, self._tables, changed, jobs, self._clock())
+            if wrote:
                 session.info[self._wrote] = True
 
     def _bulk(self, state: ORMExecuteState) -> Any:
