@@ -48,6 +48,18 @@ def method(client: object, name: str) -> Callable[..., Any] | None:
     return found if callable(found) and not invented else None
 
 
+def takes_messages(client: Any) -> bool:
+    """Tell whether a client can be told a conversation: one that keeps its own, and a chain whose members all do.
+
+    Examples:
+        >>> from ffai.testing import FakeClient
+        >>> takes_messages(FakeClient())
+        True
+    """
+    chain: Any = getattr(client, "takes_messages", None)
+    return method(client, "set_conversation_history") is not None and chain is not False
+
+
 def cloned(client: Any) -> Any:
     """Return a client with the same settings and no conversation; one that keeps none is its own clone.
 

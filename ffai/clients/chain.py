@@ -147,6 +147,11 @@ class ChainClient:
         """Price of the last call that succeeded, in US dollars; ``None`` where it is unknown."""
         return self._chain.last.cost_usd if self._chain.last else None
 
+    @property
+    def takes_messages(self) -> bool:
+        """Whether every model is told the conversation so far; a client that keeps none sees the prompt alone."""
+        return all(member.takes_messages for member in self._chain.members)
+
     def get_conversation_history(self) -> list[Message]:
         """Return a copy of the messages exchanged so far, whichever model answered."""
         return self._chain.conversation.messages()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ffai.chat.calling import acall, astream, call, method, stream
+from ffai.chat.calling import acall, astream, call, method, stream, takes_messages
 from ffai.chat.conversation import Conversation
 from ffai.chat.reply import ChatReply
 from ffai.chat.streaming import AsyncReplyStream, ReplyStream
@@ -37,6 +37,11 @@ class Member(Protocol):
     @property
     def model(self) -> str:
         """The name of its model."""
+        ...
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether it is told the conversation so far."""
         ...
 
     def ask(self, request: Request, conversation: Conversation) -> ChatReply:
@@ -79,6 +84,11 @@ class Model:
     def model(self) -> str:
         """The name of its model."""
         return self.endpoint.model
+
+    @property
+    def takes_messages(self) -> bool:
+        """It is sent the conversation each time."""
+        return True
 
     def ask(self, request: Request, conversation: Conversation) -> ChatReply:
         """Answer through litellm."""
@@ -138,6 +148,11 @@ class Guest:
     def model(self) -> str:
         """The name of its model."""
         return str(getattr(self.client, "model", type(self.client).__name__))
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether it keeps a conversation, which can be brought into step."""
+        return takes_messages(self.client)
 
     def ask(self, request: Request, conversation: Conversation) -> ChatReply:
         """Ask the client."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ffai.chat.apart import aapart, apart
-from ffai.chat.calling import acall, call, method
+from ffai.chat.calling import acall, call, takes_messages
 from ffai.chat.conversation import Message
 from ffai.chat.reply import ChatReply
 
@@ -147,10 +147,9 @@ class Asked:
             return await acall(asked, self._told(asked), **self.options)
 
     def _told(self, client: Any) -> str:
-        takes_messages = method(client, "set_conversation_history")
-        if takes_messages is None:
+        if not takes_messages(client):
             return as_one_prompt(self.messages, self.prompt)
-        takes_messages([dict(message) for message in self.messages])
+        client.set_conversation_history([dict(message) for message in self.messages])
         return self.prompt
 
 
