@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 from sqlalchemy import inspect as inspected
 from sqlalchemy.orm import SessionTransaction
 
@@ -121,8 +121,13 @@ class Changes:
     def _after_transaction_end(self, session: Session, transaction: SessionTransaction) -> None:
         if transaction.parent is None:
             session.info.pop(self._wrote, None)
-            if session.info.pop(self._committed, False):
+            if session.info.pop(self._committed, False) and not _is_within_another(session):
                 self._on_commit()
+
+
+def _is_within_another(session: Session) -> bool:
+    """Tell whether a session that committed belongs to a connection whose transaction goes on: nothing is final yet."""
+    return isinstance(session.bind, Connection) and session.bind.in_transaction()
 
 
 def _note_new(changed: Changed, record: object) -> None:
