@@ -55,7 +55,7 @@ class Reading(AIRecord, Base):
 RECORDS = [
     (Tint, {"colour": Colour.RED, "number": 1}, {"colour": Colour.BLUE, "number": 2}),
     (Shade, {"colour": Colour.RED}, {"colour": Colour.BLUE}),
-    (Reading, {"at": datetime(2020, 1, 1, 1, 2, 3, 45000)}, {"at": datetime(2021, 1, 1)}),  # noqa: DTZ001
+    (Reading, {"at": datetime(2020, 1, 1, 1, 2, 3, 45000)}, {"at": datetime(2021, 1, 1)}),
     (Answer, {"is_yes": True}, {"is_yes": False}),
 ]
 
