@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from ffai.chat.flow import Failed, Flow, arun, run
 from ffai.core.embeddings.turns import taking_turns
+from ffai.objects.missing_tables import told_of_missing_tables
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -122,11 +123,12 @@ class Place:
 
     def work(self, work: Callable[[Session], R]) -> R:
         """Do work within a transaction."""
-        if self.session is not None:
-            self.session.flush()
-            return work(self.session)
-        with Session(self.engine, expire_on_commit=False) as session, session.begin():
-            return work(session)
+        with told_of_missing_tables():
+            if self.session is not None:
+                self.session.flush()
+                return work(self.session)
+            with Session(self.engine, expire_on_commit=False) as session, session.begin():
+                return work(session)
 
 
 class AsyncPlace:
@@ -141,8 +143,9 @@ class AsyncPlace:
 
     async def work(self, work: Callable[[Session], R]) -> R:
         """Do work within a transaction."""
-        if self.session is not None:
-            await self.session.flush()
-            return await self.session.run_sync(work)
-        async with AsyncSession(self.engine, expire_on_commit=False) as session, session.begin():
-            return await session.run_sync(work)
+        with told_of_missing_tables():
+            if self.session is not None:
+                await self.session.flush()
+                return await self.session.run_sync(work)
+            async with AsyncSession(self.engine, expire_on_commit=False) as session, session.begin():
+                return await session.run_sync(work)

@@ -11,6 +11,7 @@ from sqlalchemy import inspect as inspected
 from sqlalchemy.orm import SessionTransaction
 
 from ffai.objects.declaration import mapper_of
+from ffai.objects.missing_tables import told_of_missing_tables
 from ffai.objects.tables import Tables
 from ffai.objects.vectors.bulk import run_bulk
 from ffai.objects.vectors.changed_rows import Changed, write_changes
@@ -98,7 +99,9 @@ class Changes:
         for changed in ordered:
             connection = connection_of(session, changed.kind)
             jobs = self._kinds.generates(changed.kind)
-            if write_changes(connection, self._tables, changed, jobs, self._clock()):
+            with told_of_missing_tables():
+                wrote = write_changes(connection, self._tables, changed, jobs, self._clock())
+            if wrote:
                 session.info[self._wrote] = True
 
     def _bulk(self, state: ORMExecuteState) -> Any:
