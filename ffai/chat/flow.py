@@ -51,6 +51,8 @@ def run(flow: Flow[S, R], take: Callable[[S], Any]) -> R:
     except StopIteration as done:
         result: R = done.value
         return result
+    finally:
+        flow.close()  # also where it was cancelled: what the flow holds is given up now, not when it is collected
 
 
 async def arun(flow: Flow[S, R], take: Callable[[S], Awaitable[Any]]) -> R:
@@ -75,3 +77,5 @@ async def arun(flow: Flow[S, R], take: Callable[[S], Awaitable[Any]]) -> R:
     except StopIteration as done:
         result: R = done.value
         return result
+    finally:
+        flow.close()  # also where it was cancelled: what the flow holds is given up now, not when it is collected

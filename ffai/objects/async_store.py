@@ -14,7 +14,7 @@ from ffai.chat.flow import Flow
 from ffai.core.arguments import check_timeout
 from ffai.errors import ArgumentTypeError
 from ffai.objects.async_collection import AsyncCollection
-from ffai.objects.binding import bind, came_from, remember_stores, store_of_session
+from ffai.objects.binding import bind, came_from, check_unbound, remember_stores, store_of_session
 from ffai.objects.creating import create_all, metadata_of
 from ffai.objects.declaration import declared_of
 from ffai.objects.has_memory import Owned
@@ -115,11 +115,12 @@ class AsyncStore:
             sessions: an ``async_sessionmaker``, or one session.
 
         Raises:
-            ArgumentTypeError: it is neither.
+            ArgumentTypeError: it is neither; or the session belongs to another store.
         """
         if isinstance(sessions, AsyncSession):
             if store_of_session(sessions.sync_session) is self:
                 return
+            check_unbound(sessions.sync_session)
             sessions.info.update(bind(self))
             self._listen(sessions.sync_session)
         elif isinstance(sessions, async_sessionmaker):

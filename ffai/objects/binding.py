@@ -30,6 +30,18 @@ def store_of_session(session: Session) -> Any:
     return session.info.get(_STORE)
 
 
+def check_unbound(session: Session) -> None:
+    """Refuse a session that belongs to a store already.
+
+    Raises:
+        ArgumentTypeError: it does.
+    """
+    if store_of_session(session) is not None:
+        raise ArgumentTypeError(
+            "This session belongs to another store. A session has one: its vectors and memories are in one database."
+        )
+
+
 def came_from(record: object, store: Store | AsyncStore) -> None:
     """Note the store of a record that is in no session."""
     _came_from[inspected(record)] = store

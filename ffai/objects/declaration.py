@@ -143,7 +143,8 @@ class Declared:
     def __init__(self, mapped: type[Any], mapper: Mapper[Any]) -> None:
         self.mapped, self.base = mapped, mapper.base_mapper.class_
         self.ai = _ai_of(mapped)
-        self.owner_type = self.ai.name or str(getattr(mapper.base_mapper.local_table, "fullname", mapper.local_table))
+        table = _root_of(mapper).local_table
+        self.owner_type = self.ai.name or str(getattr(table, "fullname", table))
         # Not its `column_attrs`: they ask for the classes that relationships name, which may be still to come.
         self.columns: dict[str, Column[Any]] = {
             name: column for name, column in mapper.columns.items() if isinstance(column, Column)
@@ -220,6 +221,13 @@ class Declared:
     def _check_secret(self, name: str) -> None:
         if name in self.sensitive:
             raise SensitiveFieldError(name, self.mapped.__name__, "embedded")
+
+
+def _root_of(mapper: Mapper[Any]) -> Mapper[Any]:
+    """Return the mapper at the root of the classes whose keys are told apart; a concrete class has its own."""
+    while mapper.inherits is not None and not mapper.concrete:
+        mapper = mapper.inherits
+    return mapper
 
 
 def declared_of(kind: type[Any]) -> Declared:

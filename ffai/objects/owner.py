@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import reduce
 from typing import Any
 
-from sqlalchemy import ColumnElement, Dialect, Integer, String, Uuid, and_, cast, func, type_coerce
+from sqlalchemy import ColumnElement, Dialect, Enum, Integer, String, Uuid, and_, cast, func, type_coerce
 from sqlalchemy import inspect as inspected
 from sqlalchemy.types import TypeEngine
 
@@ -107,10 +108,17 @@ def is_owned(kind: type[Any], owner_id: ColumnElement[str], dialect: Dialect) ->
 
 
 def _as_text(column: ColumnElement[Any]) -> ColumnElement[str]:
-    return column if isinstance(column.type, String) else cast(column, String)
+    is_text = isinstance(column.type, String) and not isinstance(column.type, Enum)  # an enum may be a type of its own
+    return column if is_text else cast(column, String)
 
 
 def _text(value: Any, kind: TypeEngine[Any], dialect: Dialect) -> str:
     processor = kind.dialect_impl(dialect).bind_processor(dialect)
     bound = processor(value) if processor is not None else value
-    return str(bound)
+    return _as_postgres_writes(bound) if dialect.name == "postgresql" else str(bound)
+
+
+def _as_postgres_writes(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).rstrip("0") if isinstance(value, datetime) and value.microsecond else str(value)

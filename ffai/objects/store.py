@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, object_session, sessionmaker
 from ffai.chat.flow import Flow
 from ffai.core.arguments import check_timeout
 from ffai.errors import ArgumentTypeError
-from ffai.objects.binding import bind, came_from, remember_stores, store_of_session
+from ffai.objects.binding import bind, came_from, check_unbound, remember_stores, store_of_session
 from ffai.objects.collection import Collection
 from ffai.objects.creating import create_all, metadata_of
 from ffai.objects.declaration import declared_of
@@ -135,11 +135,15 @@ class Store:
         if isinstance(sessions, Session):
             if store_of_session(sessions) is self:
                 return
+            check_unbound(sessions)
             sessions.info.update(bind(self))
         elif isinstance(sessions, sessionmaker):
             sessions.configure(info={**sessions.kw.get("info", {}), **bind(self)})
         else:
-            raise ArgumentTypeError(f"attach() takes a sessionmaker or a Session, not {type(sessions).__name__}.")
+            raise ArgumentTypeError(
+                f"attach() takes a sessionmaker or a Session, not {type(sessions).__name__}. Of a scoped_session give "
+                "its session_factory, before it has made sessions; or the session that it gives when it is called."
+            )
         if sessions not in self._attached:
             self._attached.add(sessions)
             remember_stores(sessions)

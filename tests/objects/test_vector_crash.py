@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from sqlalchemy import func, select
+
 from ffai.objects.vectors.work import Work
 from ffai.objects.vectors.worker import Worker
 from tests.objects.library import Library
@@ -31,15 +34,16 @@ embedder = Telling(8)
 embedder.gate.clear()
 library = Library(Path(sys.argv[1]), embedder)
 worker = Worker(library.engine, Work(library.kinds, library.tables))
-library.add(Note(id="n", text="hello"))
+library.add(*(Note(id=f"n{at}", text=f"hello {at}") for at in range(int(sys.argv[2]))))
 worker.wake()
 worker.drain()
 """
 
 
-def test_a_record_committed_before_the_kill_has_its_vector_after_the_next_start(tmp_path):
+@pytest.mark.parametrize("many", [1, 3])
+def test_records_committed_before_the_kill_have_their_vectors_after_the_next_start(tmp_path, many):
     child = subprocess.Popen(
-        [sys.executable, "-c", COMMIT, str(tmp_path / "a.db")],
+        [sys.executable, "-c", COMMIT, str(tmp_path / "a.db"), str(many)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -50,9 +54,11 @@ def test_a_record_committed_before_the_kill_has_its_vector_after_the_next_start(
     child.wait()
     child.stdout.close()
     library = Library(tmp_path / "a.db")
-    assert library.job().claimed_by
+    claimed = select(func.count()).where(library.tables.jobs.c.claimed_by.is_not(None))
+    with library.engine.connect() as connection:
+        assert connection.scalar(claimed) == many
     worker = Worker(library.engine, Work(library.kinds, library.tables))
-    assert worker.drain(60) == (1, 0, 0)
+    assert worker.drain(60) == (many, 0, 0)
     worker.close(30)
-    assert library.vectors() == {("notes", "n", "text")}
-    assert library.texts == ["hello"]
+    assert library.vectors() == {("notes", f"n{at}", "text") for at in range(many)}
+    assert sorted(library.texts) == [f"hello {at}" for at in range(many)]

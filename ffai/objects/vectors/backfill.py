@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import ColumnElement, delete, func, select, tuple_
+from sqlalchemy import ColumnElement, delete, func, literal, select, tuple_
 from sqlalchemy import text as sql
 
 from ffai.chat.flow import Flow
@@ -185,7 +185,9 @@ class _Pages:
         return page
 
     def _after(self, last: tuple[Any, ...]) -> ColumnElement[bool]:
-        return self._key[0] > last[0] if len(last) == 1 else tuple_(*self._key) > tuple_(*last)
+        # with the types of their columns: a plain tuple of values has none, and no value is True or NULL by itself
+        values = [literal(value, column.type) for value, column in zip(last, self._key, strict=True)]
+        return self._key[0] > values[0] if len(values) == 1 else tuple_(*self._key) > tuple_(*values)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 from sqlalchemy import inspect as inspected
 from sqlalchemy.orm import SessionTransaction
 
@@ -35,7 +35,7 @@ class Changes:
 
     Examples:
         >>> from sqlalchemy.orm import sessionmaker
-        >>> from ffai.objects.tables import Tables, telling_of_missing_tables
+        >>> from ffai.objects.tables import Tables
         >>> from ffai.testing import FakeEmbedder
         >>> changes = Changes(Tables(), Kinds(list, lambda kind: FakeEmbedder()), lambda: print("there are jobs"))
         >>> Session = sessionmaker()
@@ -123,8 +123,13 @@ class Changes:
     def _after_transaction_end(self, session: Session, transaction: SessionTransaction) -> None:
         if transaction.parent is None:
             session.info.pop(self._wrote, None)
-            if session.info.pop(self._committed, False):
+            if session.info.pop(self._committed, False) and not _is_within_another(session):
                 self._on_commit()
+
+
+def _is_within_another(session: Session) -> bool:
+    """Tell whether a session that committed belongs to a connection whose transaction goes on: nothing is final yet."""
+    return isinstance(session.bind, Connection) and session.bind.in_transaction()
 
 
 def _note_new(changed: Changed, record: object) -> None:

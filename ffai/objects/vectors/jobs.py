@@ -191,12 +191,11 @@ def _free_given_up(connection: Connection, tables: Tables, types: Sequence[str])
     gone = [name for name in names if given_up(name)]
     if not gone:
         return 0
-    theirs = select(*(jobs.c[column] for column in _KEY), jobs.c.claimed_by).where(
-        *claimed, jobs.c.claimed_by.in_(gone)
-    )
+    theirs = select(*(jobs.c[column] for column in (*_KEY, "claimed_by"))).where(*claimed, jobs.c.claimed_by.in_(gone))
     found = connection.execute(theirs.with_for_update(skip_locked=True)).all()
-    rows = [{**_params(row[:3]), "_claimed_by": row.claimed_by} for row in found]
+    rows = [{**_params(tuple(row[:3])), "_claimed_by": row.claimed_by} for row in found]
     if rows:
+        # the name is one of the row's own: a list of names can't be in a statement that is run for many rows
         change = update(jobs).where(*_is_this(tables), jobs.c.claimed_by == bindparam("_claimed_by"))
         connection.execute(change.values(claimed_by=None, claimed_until=None), rows)
     return len(rows)
