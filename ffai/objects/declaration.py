@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
 from weakref import WeakSet
 
-from sqlalchemy import Column, event
+from sqlalchemy import Column, LargeBinary, Numeric, event
 from sqlalchemy import inspect as inspected
 from sqlalchemy.exc import NoInspectionAvailable
 from sqlalchemy.orm import MappedColumn, Mapper, mapped_column
@@ -271,8 +271,14 @@ def check_when_mapped(mixin: type[Any]) -> None:
     """Check the declaration of each class with a mixin, and register it, as soon as it is mapped."""
 
     @event.listens_for(mixin, "after_mapper_constructed", propagate=True)
-    def mapped(_: Mapper[Any], kind: type[Any]) -> None:
+    def mapped(mapper: Mapper[Any], kind: type[Any]) -> None:
         declared_of(kind)
+        for column in mapper.primary_key:
+            if isinstance(column.type, (Numeric, LargeBinary)):  # Float is a Numeric
+                raise InvalidArgumentError(
+                    f"{kind.__name__}.{column.name} is a key of the type {column.type!r}, which no text stands for "
+                    "alike in Python and in every database. Give records a key of text, whole numbers, UUIDs or dates."
+                )
         _registered.add(kind)
 
 

@@ -152,7 +152,8 @@ class Store:
     # Vectors
 
     def drain(self, timeout: float | None = None) -> Drained:
-        """Wait until every text that can be embedded now is.
+        """Wait until every text that can be embedded now is. Not within a transaction of yours that has written to
+        SQLite: the vectors could not be written before its end.
 
         Args:
             timeout: seconds to wait at the most; ``None`` waits as long as it takes.

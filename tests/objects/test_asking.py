@@ -557,3 +557,11 @@ async def test_a_record_of_an_async_session_loads_what_it_lacks() -> None:
         for hidden in (SECRET, AUTHORS_SECRET):
             assert hidden not in everything_sent(client)
     await engine.dispose()
+
+
+@pytest.mark.parametrize("typo", ["includeData", "include_dat", "maxDataLength", "callTools"])
+def test_a_misspelt_option_is_told_and_not_sent_to_the_client(typo: str) -> None:
+    client = FakeClient()
+    with pytest.raises(TypeError, match="is meant"):
+        Asker(client).describe({"title": "Tea"}, **{typo: False})
+    assert client.calls == []

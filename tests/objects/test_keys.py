@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import Float, LargeBinary, Numeric, create_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from ffai.errors import InvalidArgumentError
 from ffai.objects import AI, AIRecord, Embedded, Store
 from ffai.testing import FakeEmbedder
 
@@ -78,3 +79,15 @@ def test_records_are_embedded_found_and_filled_in_page_by_page(engine, kind, one
         assert store[kind].search("a pale one")[0].record.text == "a pale one"
         assert [hit.record.text for hit in store[kind].find_similar(tuple(one.values()))] == ["a dark one"]
         assert store[kind].generate_missing_embeddings(batch_size=1).skipped == 2
+
+
+@pytest.mark.parametrize("kind", [Numeric(10, 2), Float(), LargeBinary()], ids=["decimal", "float", "bytes"])
+def test_a_key_that_no_text_stands_for_is_refused_with_the_class(kind: Any) -> None:
+    class Base(DeclarativeBase):
+        pass
+
+    with pytest.raises(InvalidArgumentError, match="key"):
+
+        class Odd(AIRecord, Base):
+            __tablename__ = "odd"
+            id = mapped_column(kind, primary_key=True)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, get_args
 
 from ffai.core.arguments import check_flag
 from ffai.errors import ArgumentTypeError, InvalidArgumentError
 from ffai.objects.asking.payload import check_budget
 from ffai.objects.asking.toolbox import CallTools
+
+_OWN = ("include_data", "max_data_length", "call_tools")
+_SQUEEZED = {name.replace("_", ""): name for name in _OWN}
+"""A misspelt one would go to the client, and the record to the model that should not see it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +59,9 @@ class AskOptions:
         if taken := [name for name in options if name in refused]:
             raise ArgumentTypeError(f"{taken[0]!r} can't be given: this call says itself what the model gets there.")
         rest = dict(options)
+        for name in rest.keys() - _OWN:
+            if meant := get_close_matches(name.lower().replace("_", ""), _SQUEEZED, n=1, cutoff=0.85):
+                raise ArgumentTypeError(f"There is no option {name!r}; {_SQUEEZED[meant[0]]!r} is meant.")
         include_data = rest.pop("include_data", True)
         check_flag("include_data", include_data)
         allowed = rest.pop("call_tools", call_tools)
