@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 from weakref import WeakSet
 
 from sqlalchemy import Column, LargeBinary, Numeric, event
@@ -304,7 +304,14 @@ def _ai_of(mapped: type[Any]) -> AI:
 def marked_in_pydantic(mapped: type[Any]) -> list[str]:
     """Return the fields of a SQLModel whose type is `Sensitive`: it takes no column from there."""
     fields: Mapping[str, Any] = getattr(mapped, "model_fields", {})
-    return [name for name, told in fields.items() if any(_is_mark(mark) for mark in getattr(told, "metadata", ()))]
+    # Of ``Sensitive[str] | None`` the mark stays in the type.
+    marks = {name: (*getattr(told, "metadata", ()), *_within(told.annotation)) for name, told in fields.items()}
+    return [name for name, found in marks.items() if any(map(_is_mark, found))]
+
+
+def _within(annotation: Any) -> Iterator[object]:
+    for part in get_args(annotation):
+        yield from (part, *_within(part))
 
 
 def _is_mark(mark: object) -> bool:

@@ -115,7 +115,8 @@ class Wiring:
         done = yield from self.backfill_flow(kind, batch_size=batch_size, on_progress=on_progress)
         if not done.failed:
             tables, space = self.backend.tables, Space.of(self.embedder(kind))
-            yield from given(InDatabase(lambda session: drop_other_spaces(session, tables, kind, space)))
+            seen = self.tenancy.condition(kind)
+            yield from given(InDatabase(lambda session: drop_other_spaces(session, tables, kind, space, seen)))
         return done
 
     def status_flow(self, kind: type[Any]) -> Flow[Step, Status]:

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
+from ffai.objects import Store
 from ffai.objects.vectors.backfill import Backfill, backfill_flow
 from ffai.objects.vectors.embedding import Space
 from ffai.objects.vectors.status import drop_other_spaces, status
@@ -121,3 +122,21 @@ def test_the_spaces_there_are_are_counted_and_others_can_be_dropped():  # C18
         assert drop_other_spaces(session, library.tables, Note, Space.of(two)) == 2
         session.commit()
         assert status(session, library.tables, Note).spaces == {Space("m2", 8): 2}
+
+
+def test_a_new_index_leaves_the_vectors_that_can_not_be_seen():
+    library = notes(2)
+    library.run(backfill_flow(library.generation(Note, FakeEmbedder(8, model="m1"))))
+    scope = {Note: lambda: Note.id == "n1"}
+    with Store(library.engine, embedder=FakeEmbedder(8, model="m2"), scope=scope) as store:
+        assert store.reindex(Note) == Backfill(generated=1)
+    with Session(library.engine) as session:
+        assert status(session, library.tables, Note).spaces == {Space("m1", 8): 1, Space("m2", 8): 1}
+
+
+def test_a_new_index_of_a_class_leaves_the_vectors_of_its_siblings():
+    library = Library(auto_generate=False)
+    library.add(Animal(name="an"), Dog(name="rex", bark="wuff"))
+    library.run(backfill_flow(library.generation(Animal, FakeEmbedder(8, model="m1"))))
+    with Session(library.engine) as session:
+        assert drop_other_spaces(session, library.tables, Dog, Space("m2", 8)) == 2

@@ -18,6 +18,8 @@ from sqlalchemy import ForeignKey, LargeBinary, PickleType, select
 from sqlalchemy.exc import InvalidRequestError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship, undefer
 from sqlalchemy.orm.exc import DetachedInstanceError
+from sqlmodel import Field as Stored
+from sqlmodel import SQLModel
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldError
 from ffai.objects.asking.public import Scrubber, public_of, public_value
@@ -322,3 +324,17 @@ def test_no_secret_stays_in_any_text(secret: str, before: str, after: str) -> No
     for cleaned in (key, text, inner["k"]):
         assert "[removed]" in cleaned
         assert all(secret not in part for part in cleaned.split("[removed]"))
+
+
+def test_a_sqlmodel_field_that_may_be_empty_stays_secret() -> None:
+    class Keyed(SQLModel):
+        maybe: Sensitive[str] | None = None
+
+    class Locker(Keyed, table=True):
+        id: int | None = Stored(default=None, primary_key=True)
+        title: str = ""
+        token: Sensitive[str] | None = None
+        pin: Sensitive[int] | None = Stored(default=None, ge=1)
+
+    assert public_of(Locker(id=1, title="Blue", maybe="sk-1", token="sk-2", pin=3)) == {"id": 1, "title": "Blue"}
+    assert public_of(Keyed(maybe="sk-1")) == {}

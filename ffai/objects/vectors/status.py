@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import and_, delete, func, not_, select
+from sqlalchemy import ColumnElement, and_, delete, func, not_, select
 
 from ffai.objects.declaration import declared_of
+from ffai.objects.owner import key_column
 from ffai.objects.vectors.embedding import Space
 from ffai.objects.vectors.jobs import NEVER
 from ffai.objects.vectors.rows import connection_of
@@ -66,8 +68,14 @@ def status(session: Session, tables: Tables, kind: type[Any]) -> Status:
     )
 
 
-def drop_other_spaces(session: Session, tables: Tables, kind: type[Any], space: Space) -> int:
-    """Delete the vectors of a class that can't be compared with those of a space; return how many there were."""
+def drop_other_spaces(
+    session: Session, tables: Tables, kind: type[Any], space: Space, seen: Sequence[ColumnElement[bool]] = ()
+) -> int:
+    """Delete the vectors of a class that can't be compared with those of a space; return how many there were.
+
+    Those of records that do not meet the conditions ``seen`` stay.
+    """
     vectors = tables.vectors
     other = vectors.c.owner_type == declared_of(kind).owner_type, not_(and_(*space.within(vectors)))
-    return connection_of(session, kind).execute(delete(vectors).where(*other)).rowcount
+    mine = vectors.c.owner_id.in_(select(key_column(kind)).select_from(kind).where(*seen))
+    return connection_of(session, kind).execute(delete(vectors).where(*other, mine)).rowcount
