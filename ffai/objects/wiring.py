@@ -121,7 +121,8 @@ class Wiring:
 
     def status_flow(self, kind: type[Any]) -> Flow[Step, Status]:
         """Make a flow that gives what there is of a class's vectors."""
-        return given(InDatabase(lambda session: status(session, self.backend.tables, kind)))
+        seen = self.tenancy.condition(kind)
+        return given(InDatabase(lambda session: status(session, self.backend.tables, kind, seen)))
 
     def index_flow(self, kind: type[Any], field: str | None) -> Flow[Step, None]:
         """Make a flow that makes an approximate index.

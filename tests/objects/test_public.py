@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr, field_serializer
-from sqlalchemy import ForeignKey, LargeBinary, PickleType, select
+from sqlalchemy import ForeignKey, LargeBinary, PickleType, func, select
 from sqlalchemy.exc import InvalidRequestError
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship, undefer
+from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column, relationship, synonym, undefer
 from sqlalchemy.orm.exc import DetachedInstanceError
 from sqlmodel import Field as Stored
 from sqlmodel import SQLModel
@@ -338,3 +338,25 @@ def test_a_sqlmodel_field_that_may_be_empty_stays_secret() -> None:
 
     assert public_of(Locker(id=1, title="Blue", maybe="sk-1", token="sk-2", pin=3)) == {"id": 1, "title": "Blue"}
     assert public_of(Keyed(maybe="sk-1")) == {}
+
+
+class Renamed(Base):
+    __tablename__ = "renamed"
+    __ai__ = AI(include=("again",))
+    id: Mapped[int] = mapped_column(primary_key=True)
+    pin: Mapped[Sensitive[int]] = mapped_column(default=987654)
+    again = synonym("pin")
+
+
+class Louder(Base):
+    __tablename__ = "louder"
+    __ai__ = AI(include=("loud",))
+    id: Mapped[int] = mapped_column(primary_key=True)
+    token: Mapped[Sensitive[str]] = mapped_column(default="sk-live")
+    loud: Mapped[str] = column_property(func.upper(token.column))
+
+
+@pytest.mark.parametrize("kind", [Renamed, Louder], ids=["synonym", "column_property"])
+def test_a_secret_by_another_name_cant_be_included(kind: Any) -> None:
+    with pytest.raises(SensitiveFieldError):
+        public_of(kind(id=1))

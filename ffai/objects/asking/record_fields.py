@@ -7,13 +7,16 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from sqlalchemy import Column
 from sqlalchemy import inspect as inspected
 from sqlalchemy.exc import InvalidRequestError
+from sqlalchemy.orm import SynonymProperty
 from sqlalchemy.orm.exc import DetachedInstanceError
+from sqlalchemy.sql.visitors import iterate
 
 from ffai.errors import InvalidArgumentError, SensitiveFieldError
 from ffai.objects.asking.scrubber import hidden_names, is_mapped
-from ffai.objects.declaration import declared_of
+from ffai.objects.declaration import SENSITIVE, declared_of, mapper_of
 
 NOTHING: Final = object()
 """There is nothing to see: it can't be loaded, or the form is within it already."""
@@ -73,12 +76,21 @@ def _shown_names(record: Any, left_out: frozenset[str]) -> list[tuple[str, Calla
         (name, lambda name: _column_value(record, name), name) for name in columns if name not in hidden
     ]
     for name in declared.ai.include:
-        if name in declared.sensitive:
+        if _tells_secret(kind, name):
             raise SensitiveFieldError(name, kind.__name__, "shown")
         if inspect.getattr_static(record, name, None) is None:
             raise InvalidArgumentError(f"{kind.__name__}: AI(include=...) names {name!r:.100}, which it has not.")
         names.append((name, lambda name: getattr(record, name), name))
     return names
+
+
+def _tells_secret(kind: type[Any], name: str) -> bool:
+    """Tell whether an attribute is secret, is one by another name, or is calculated from one by the database."""
+    prop = mapper_of(kind).attrs.get(name)
+    if isinstance(prop, SynonymProperty):
+        return _tells_secret(kind, prop.name)
+    parts = [part for column in getattr(prop, "columns", ()) for part in iterate(column)]
+    return any(isinstance(part, Column) and bool(part.info.get(SENSITIVE)) for part in parts)
 
 
 def _column_value(record: object, name: str) -> Any:

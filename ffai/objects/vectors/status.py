@@ -15,6 +15,7 @@ from ffai.objects.vectors.jobs import NEVER
 from ffai.objects.vectors.rows import connection_of
 
 if TYPE_CHECKING:
+    from sqlalchemy import Table
     from sqlalchemy.orm import Session
 
     from ffai.objects.tables import Tables
@@ -49,13 +50,19 @@ class Status:
     """What went wrong with those that failed, or wait for their next try; the first of them."""
 
 
-def status(session: Session, tables: Tables, kind: type[Any]) -> Status:
-    """Return what there is of a class's vectors."""
+def status(session: Session, tables: Tables, kind: type[Any], seen: Sequence[ColumnElement[bool]] = ()) -> Status:
+    """Return what there is of a class's vectors; with conditions, of those of records that meet them."""
     connection, owner_type = connection_of(session, kind), declared_of(kind).owner_type
     vectors, jobs = tables.vectors, tables.jobs
     space = vectors.c.model, vectors.c.dimensions
-    by_space = select(*space, func.count()).where(vectors.c.owner_type == owner_type).group_by(*space).order_by(*space)
-    mine = jobs.c.owner_type == owner_type
+
+    def of_class(table: Table) -> ColumnElement[bool]:
+        its = table.c.owner_type == owner_type
+        visible = select(key_column(kind)).select_from(kind).where(*seen)
+        return and_(its, table.c.owner_id.in_(visible)) if seen else its
+
+    by_space = select(*space, func.count()).where(of_class(vectors)).group_by(*space).order_by(*space)
+    mine = of_class(jobs)
     over = select(func.count()).select_from(jobs).where(mine, jobs.c.not_before >= NEVER)
     every = select(func.count()).select_from(jobs).where(mine)
     errors = select(jobs.c.owner_id, jobs.c.field, jobs.c.last_error).where(mine, jobs.c.last_error.is_not(None))

@@ -167,6 +167,7 @@ def test_c33_nothing_of_another_tenant_is_found(world: World, embedder: Degrees)
     assert world.call(articles, "get", "b0") is None
     with pytest.raises(ValueError, match="b0"):
         world.call(articles, "find_similar", "b0")
+    assert sum(world.call(store, "status", Article).spaces.values()) == 6  # title and content of three
     asked = len(embedder.calls)
     tenant = None
     with pytest.raises(ValueError, match="tenant"):
