@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar, get_args
 from weakref import WeakSet
 
-from sqlalchemy import Column, LargeBinary, Numeric, event
+from sqlalchemy import Column, Float, LargeBinary, Numeric, event
 from sqlalchemy import inspect as inspected
 from sqlalchemy.exc import NoInspectionAvailable
 from sqlalchemy.orm import MappedColumn, Mapper, mapped_column
 
 from ffai.errors import ArgumentTypeError, InvalidArgumentError, SensitiveFieldError
+from ffai.objects.template import Template
 
 T = TypeVar("T")
 
@@ -68,40 +68,6 @@ class Embedded:
             raise InvalidArgumentError(f"Embedded() names {twice[0]!r} twice.")
         if provider not in (None, "local", "ai", "auto"):
             raise InvalidArgumentError(f"provider must be 'local', 'ai' or 'auto', not {provider!r}.")
-
-
-class Template:
-    """A text with the names of columns in braces; ``{{`` and ``}}`` are braces.
-
-    Values are put in once: one that holds ``{body}`` itself stays as it is. ``None`` is nothing.
-
-    Raises:
-        InvalidArgumentError: it is no such text, or names no column.
-
-    Examples:
-        >>> Template("{title}|{body}").filled({"title": "see {body} $&", "body": "B"})
-        'see {body} $&|B'
-    """
-
-    def __init__(self, template: str) -> None:
-        try:
-            parts = list(string.Formatter().parse(template))
-        except (ValueError, TypeError) as error:
-            raise InvalidArgumentError(f"{template!r:.100} is no template: {error}.") from error
-        self._parts = [(before, name) for before, name, _, _ in parts]
-        self.names = tuple(name for _, name in self._parts if name is not None)
-        if odd := [name for _, name, shape, turned in parts if name is not None and (shape or turned or not name)]:
-            raise InvalidArgumentError(f"{template!r:.100}: {{{odd[0]}}} must be the plain name of a column.")
-        if not self.names:
-            raise InvalidArgumentError(f"{template!r:.100} names no column: put one in braces, such as {{title}}.")
-
-    def filled(self, values: Mapping[str, Any]) -> str:
-        """Return the text with the values in it."""
-        return "".join(before + ("" if name is None else _shown(values[name])) for before, name in self._parts)
-
-
-def _shown(value: Any) -> str:
-    return "" if value is None else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,7 +240,7 @@ def check_when_mapped(mixin: type[Any]) -> None:
     def mapped(mapper: Mapper[Any], kind: type[Any]) -> None:
         declared_of(kind)
         for column in mapper.primary_key:
-            if isinstance(column.type, (Numeric, LargeBinary)):  # Float is a Numeric
+            if isinstance(column.type, (Numeric, Float, LargeBinary)):
                 raise InvalidArgumentError(
                     f"{kind.__name__}.{column.name} is a key of the type {column.type!r}, which no text stands for "
                     "alike in Python and in every database. Give records a key of text, whole numbers, UUIDs or dates."
