@@ -12,6 +12,29 @@ from ffai.objects import AI, AIRecord, Embedded, Sensitive, ai_tool
 EMBEDDED = Embedded("title", "body", combined={"content": "{title}|{body}"})
 
 
+class Handled:
+    """What a model may do with an article."""
+
+    @ai_tool
+    def flag_for_review(self, reason: str) -> str:
+        """Mark the article for human review."""
+        self.status = "review"
+        self.body = reason
+        return f"flagged: {reason}"
+
+    @ai_tool(read_only=True)
+    def word_count(self) -> int:
+        """Count the words of the body."""
+        return len(self.body.split())
+
+    @ai_tool(read_only=True)
+    def nothing(self) -> None:
+        """Return nothing."""
+
+    def archive(self) -> None:
+        self.status = "archived"
+
+
 class Base(DeclarativeBase):
     pass
 
@@ -25,7 +48,7 @@ class Author(AIRecord, Base):
     articles: Mapped[list["Article"]] = relationship(back_populates="author")
 
 
-class Article(AIRecord, Base):
+class Article(Handled, AIRecord, Base):
     __tablename__ = "articles"
     __ai__ = AI(embedded=EMBEDDED, prompt_exclude=("tenant_id",), include=("author",))
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -43,25 +66,6 @@ class Article(AIRecord, Base):
     def token_again(self) -> str:
         return self.source_token
 
-    @ai_tool
-    def flag_for_review(self, reason: str) -> str:
-        """Mark the article for human review."""
-        self.status = "review"
-        self.body = reason
-        return f"flagged: {reason}"
-
-    @ai_tool(read_only=True)
-    def word_count(self) -> int:
-        """Count the words of the body."""
-        return len(self.body.split())
-
-    @ai_tool(read_only=True)
-    def nothing(self) -> None:
-        """Return nothing."""
-
-    def archive(self) -> None:
-        self.status = "archived"
-
 
 class SQLModelBase(SQLModel):
     metadata = MetaData()
@@ -76,7 +80,7 @@ class ModelAuthor(AIRecord, SQLModelBase, table=True):
     articles: list["ModelArticle"] = Relationship(back_populates="author")
 
 
-class ModelArticle(AIRecord, SQLModelBase, table=True):
+class ModelArticle(Handled, AIRecord, SQLModelBase, table=True):
     __tablename__ = "articles"
     __ai__ = AI(embedded=EMBEDDED, prompt_exclude=("tenant_id",), include=("author",))
     id: str = Field(primary_key=True)
@@ -89,22 +93,3 @@ class ModelArticle(AIRecord, SQLModelBase, table=True):
     source_token: Sensitive[str] = "sk-live-123"
     author_id: str | None = Field(default=None, foreign_key="authors.id")
     author: ModelAuthor | None = Relationship(back_populates="articles")
-
-    @ai_tool
-    def flag_for_review(self, reason: str) -> str:
-        """Mark the article for human review."""
-        self.status = "review"
-        self.body = reason
-        return f"flagged: {reason}"
-
-    @ai_tool(read_only=True)
-    def word_count(self) -> int:
-        """Count the words of the body."""
-        return len(self.body.split())
-
-    @ai_tool(read_only=True)
-    def nothing(self) -> None:
-        """Return nothing."""
-
-    def archive(self) -> None:
-        self.status = "archived"
