@@ -6,21 +6,20 @@ Everything heavy is imported when an ``FFAI`` is made, so that ``import ffai`` i
 from __future__ import annotations
 
 import copy
-import logging
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from ffai.errors import ArgumentTypeError
+from ffai._memory import given_memory, made_memory
 from ffai.typing import Prompt
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from ffai.config import Config, MemorySettings
+    from ffai.config import Config
     from ffai.core.history_manager import HistoryManager
     from ffai.core.memory.memory import Memory
     from ffai.core.memory.status import FlushResult
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from ffai.workflow.engine import WorkflowEngine
     from ffai.workflow.options import ResponseOptions
     from ffai.workflow.result import ResponseResult
-
-logger = logging.getLogger(__name__)
 
 
 class FFAI:
@@ -102,7 +99,8 @@ class FFAI:
             paths={"ffai_data": None if persist_dir is None else os.fspath(persist_dir)},
         )
         self._memory_is_given, self._is_view = memory is not None, False
-        remembers = _given(memory, self._config.memory, bool(memory_persist)) if memory else _made(self._config.memory)
+        settings = self._config.memory
+        remembers = given_memory(memory, settings, bool(memory_persist)) if memory else made_memory(settings)
         recorder = HistoryRecorder(memory=remembers, max_turns=self._config.history.max_turns)
         histories = HistoryManager(
             recorder,
@@ -381,63 +379,3 @@ class FFAI:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
-
-
-def _given(memory: Memory, settings: MemorySettings, persist: bool) -> Memory:
-    """Use a memory that the caller made; it is tied to files only where the caller says so."""
-    for needed in ("remember", "search", "flush", "when_forgotten"):
-        if not callable(getattr(memory, needed, None)):
-            raise ArgumentTypeError(f"memory must be a Memory; {memory!r} has no method {needed}.")
-    if settings.redact:
-        _let_redact(memory)
-    if settings.ttl is not None and getattr(memory, "ttl", settings.ttl) is None:
-        memory.ttl = settings.ttl
-    if persist:
-        _persist(memory, settings)
-    return memory
-
-
-def _let_redact(memory: Memory) -> None:
-    """Let a memory that the caller made redact, unless it does already, in its own way."""
-    from ffai.core.redact import redactor_of
-
-    if not hasattr(memory, "redact"):
-        logger.warning("memory.redact is true, and %r can't redact: secrets reach it as they are.", memory)
-    elif memory.redact is None:
-        memory.redact = redactor_of(True)
-
-
-def _made(settings: MemorySettings) -> Memory | None:
-    """Make the memory that the settings ask for; ``None`` where it is off, or nothing can embed."""
-    if not settings.enabled:
-        return None
-    from ffai.core.embeddings.protocol import AbsentEmbedder
-    from ffai.core.embeddings.resolve import resolve_embedder
-    from ffai.core.memory.memory import Memory
-    from ffai.core.memory.opening import remembered_model
-    from ffai.core.memory.place import Place
-
-    place = Place.at(settings.persist_dir, settings.collection_name)
-    remembered = remembered_model(place) if settings.persist else None
-    named = (settings.embedding_model or "").strip()
-    resolution = resolve_embedder(named, allow_api=settings.allow_api, remembered=remembered)
-    if resolution.embedder is not None:
-        memory = Memory(resolution.embedder, redact=settings.redact, ttl=settings.ttl)
-    elif remembered is not None and not named:
-        absent = AbsentEmbedder(remembered, f"The embedding model can't be used: {resolution.reason}")
-        memory = Memory(absent, redact=settings.redact, ttl=settings.ttl)
-    else:
-        return None
-    if settings.persist:
-        _persist(memory, settings)
-    return memory
-
-
-def _persist(memory: Memory, settings: MemorySettings) -> None:
-    memory.persist_to(
-        settings.persist_dir,
-        settings.collection_name,
-        durability=settings.durability,
-        on_model_change=settings.on_model_change,
-    )
-    logger.info("Memory is kept in %s", Path(settings.persist_dir).resolve())
